@@ -1,0 +1,71 @@
+"""Epsilometer measures how private a machine-learning training really is."""
+
+import importlib
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+# Public names and the rooms they live in. Rooms load on first use, so that `epsilometer --help` is quick.
+_HOMES = {
+    "epsilometer.accounting": ("DpSgd", "UpperBound", "account", "calibrate", "compare", "curve"),
+    "epsilometer.adversaries": ("ClipBkd", "Gradient"),
+    "epsilometer.audit": ("AuditResult", "Faults", "Outcome", "Plan", "Verdict", "claim_curve", "noise_for", "run"),
+    "epsilometer.bounds": (
+        "BestOnSame",
+        "ClaimTest",
+        "Fixed",
+        "LowerBound",
+        "Split",
+        "UnionBound",
+        "clopper_pearson",
+        "eps_opt",
+        "largest_noise_multiplier",
+        "refutation_power",
+        "refute_curve",
+        "trials_to_refute",
+    ),
+    "epsilometer.claims": ("Claim", "CurveClaim", "GaussianClaim", "PointClaim", "Relation"),
+    "epsilometer.data": ("Dataset", "digits"),
+    "epsilometer.errors": ("EpsilometerError", "EvidenceMismatch", "InvalidInput", "RelationMismatch"),
+    "epsilometer.evidence": ("Counts", "Membership", "OneRun", "PairedRuns"),
+    "epsilometer.report": ("summary", "to_json"),
+    "epsilometer.training": ("Recipe", "train"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+__all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from epsilometer.accounting import DpSgd, UpperBound, account, calibrate, compare, curve
+    from epsilometer.adversaries import ClipBkd, Gradient
+    from epsilometer.audit import AuditResult, Faults, Outcome, Plan, Verdict, claim_curve, noise_for, run
+    from epsilometer.bounds import (
+        BestOnSame,
+        ClaimTest,
+        Fixed,
+        LowerBound,
+        Split,
+        UnionBound,
+        eps_opt,
+        largest_noise_multiplier,
+        refutation_power,
+        refute_curve,
+        trials_to_refute,
+    )
+    from epsilometer.bounds.clopper_pearson import clopper_pearson
+    from epsilometer.claims import Claim, CurveClaim, GaussianClaim, PointClaim, Relation
+    from epsilometer.data import Dataset
+    from epsilometer.data.digits import digits
+    from epsilometer.errors import EpsilometerError, EvidenceMismatch, InvalidInput, RelationMismatch
+    from epsilometer.evidence import Counts, Membership, OneRun, PairedRuns
+    from epsilometer.report import summary, to_json
+    from epsilometer.training import Recipe, train
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'epsilometer' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,7 @@
+"""Mechanism → upper bound on ε: what theory promises."""
+
+from epsilometer.accounting.accountants import ACCOUNTANTS, Accountant, account, calibrate, compare
+from epsilometer.accounting.mechanism import DpSgd, UpperBound
+from epsilometer.accounting.pld import curve
+
+__all__ = ["ACCOUNTANTS", "Accountant", "DpSgd", "UpperBound", "account", "calibrate", "compare", "curve"]

@@ -1,0 +1,62 @@
+"""What is accounted for, and what an accountant says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from epsilometer import checks
+from epsilometer.claims import Relation
+
+
+@dataclass(frozen=True)
+class DpSgd:
+    """DP-SGD as accountants see it: `steps` Gaussian releases of Poisson samples.
+
+    The noise multiplier is σ in N(0, (σC)²), added to the sum of gradients that were clipped to norm C.
+    """
+
+    sample_rate: float
+    noise_multiplier: float
+    steps: int
+
+    def __post_init__(self) -> None:
+        checks.real("sample_rate", self.sample_rate, above=0, below=1, closed="]", remedy="batch size / records")
+        checks.real("noise_multiplier", self.noise_multiplier, above=0, closed="[")
+        checks.whole("steps", self.steps, least=1)
+
+    def describe(self) -> str:
+        return f"DP-SGD(q = {self.sample_rate:.4g}, σ = {self.noise_multiplier:.4g}, T = {self.steps})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "sample_rate": self.sample_rate,
+            "noise_multiplier": self.noise_multiplier,
+            "steps": self.steps,
+        }
+
+
+@dataclass(frozen=True)
+class UpperBound:
+    """The mechanism is (ε, δ)-DP under this relation, by this accountant's proof."""
+
+    epsilon: float
+    delta: float
+    relation: Relation
+    accountant: str
+    mechanism: DpSgd
+    caveat: str = ""
+
+    def __str__(self) -> str:
+        text = f"ε ≤ {self.epsilon:.4g} at δ = {self.delta:g} ({self.relation}), {self.accountant}"
+        return f"{text}; {self.caveat}" if self.caveat else text
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "relation": self.relation.value,
+            "accountant": self.accountant,
+            "mechanism": self.mechanism.to_dict(),
+            "caveat": self.caveat,
+        }

@@ -1,0 +1,108 @@
+"""A plan: everything that decides an audit's result, frozen before the first trial."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from epsilometer import checks
+from epsilometer.accounting import UpperBound, account, calibrate, curve
+from epsilometer.adversaries import Adversary
+from epsilometer.bounds import ThresholdStrategy, UnionBound
+from epsilometer.claims import Claim, PointClaim, Relation, require_same_relation
+from epsilometer.data import Dataset
+from epsilometer.errors import InvalidInput
+from epsilometer.training import Recipe
+
+TRIAL_VERSION = 1  # raised whenever the same plan would give other scores
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Faults injected on purpose into the audited training, to see whether the audit notices.
+
+    `noise_scale` multiplies the noise that is really added, while claim and adversary still believe in the
+    recipe's noise multiplier.
+    """
+
+    noise_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks.real("noise_scale", self.noise_scale, above=0, closed="[", remedy="1 injects no fault")
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Claim, data, recipe, adversary, number of trials a world, confidence, threshold strategy, seed."""
+
+    claim: Claim
+    delta: float
+    data: Dataset
+    recipe: Recipe
+    adversary: Adversary
+    trials: int = 500
+    confidence: float = 0.95
+    thresholds: ThresholdStrategy = field(default_factory=UnionBound)
+    seed: int = 0
+    faults: Faults = field(default_factory=Faults)
+    accountant: str = "pld"
+
+    def __post_init__(self) -> None:
+        checks.whole("trials", self.trials, least=2, remedy="trials are counted for each world")
+        checks.confidence(self.confidence)
+        checks.whole("seed", self.seed, least=0)
+        checks.delta(self.delta)
+        if self.recipe.records != len(self.data):
+            raise InvalidInput("records", self.recipe.records, f"the {len(self.data)} records of {self.data.name}")
+        require_same_relation("the claim", self.claim.relation, "the theory", self.upper_bound.relation)
+
+    @property
+    def relation(self) -> Relation:
+        return self.claim.relation
+
+    @property
+    def upper_bound(self) -> UpperBound:
+        """What theory promises for the recipe, at the plan's δ and under the claim's relation."""
+        return account(self.recipe.mechanism, self.delta, self.claim.relation, self.accountant)
+
+    @property
+    def claimed_epsilon(self) -> float:
+        """ε of the claim at the plan's δ."""
+        if isinstance(self.claim, PointClaim):
+            return self.claim.epsilon_at(self.delta)
+        return self.upper_bound.epsilon
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data; two plans with the same dictionary give the same scores."""
+        return {
+            "trial_version": TRIAL_VERSION,
+            "claim": self.claim.to_dict(),
+            "delta": self.delta,
+            "data": {"name": self.data.name, "records": len(self.data), "sha256": self.data.fingerprint()},
+            "recipe": self.recipe.to_dict(),
+            "adversary": {"name": self.adversary.name, **asdict(self.adversary)},  # type: ignore[call-overload]
+            "trials": self.trials,
+            "confidence": self.confidence,
+            "thresholds": {"name": self.thresholds.name, **asdict(self.thresholds)},  # type: ignore[call-overload]
+            "seed": self.seed,
+            "faults": asdict(self.faults),
+            "accountant": self.accountant,
+        }
+
+    def fingerprint(self) -> str:
+        """A hash of the whole plan."""
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+
+
+def claim_curve(recipe: Recipe, relation: Relation | str = Relation.ADD_REMOVE) -> Claim:
+    """The curve that a recipe promises: the default claim of an audit."""
+    return curve(recipe.mechanism, Relation.of(relation))
+
+
+def noise_for(
+    epsilon: float, delta: float, sample_rate: float, steps: int, relation: Relation | str = Relation.ADD_REMOVE
+) -> float:
+    """The noise multiplier with which theory (PLD) promises (ε, δ)."""
+    return calibrate(epsilon=epsilon, delta=delta, sample_rate=sample_rate, steps=steps, relation=Relation.of(relation))

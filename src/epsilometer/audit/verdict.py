@@ -1,0 +1,82 @@
+"""How claim, lower bound and evidence fit together."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from epsilometer.bounds import ClaimTest, Kind, ThresholdStrategy, attack_strength, simulated_power
+from epsilometer.claims import Claim
+from epsilometer.evidence import PairedRuns
+
+ENOUGH_POWER = 0.8
+FAULT = 2.0  # the leak an audit must be able to see: an attack twice as strong, as with half of the noise
+
+
+class Outcome(enum.StrEnum):
+    """What an audit can say."""
+
+    VIOLATED = "violated"  # a certified test refutes the claim
+    CONSISTENT = "consistent"  # it does not, and it would have seen a leak of twice that size
+    INCONCLUSIVE = "inconclusive"  # it does not, but could not have seen such a leak either
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome, why, and the probability that this audit sees an attack twice as strong as the one it saw."""
+
+    outcome: Outcome
+    reason: str
+    power: float
+
+    def __str__(self) -> str:
+        return f"{self.outcome}: {self.reason}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"outcome": self.outcome.value, "reason": self.reason, "power": self.power}
+
+
+def decide(
+    evidence: PairedRuns, claim: Claim, test: ClaimTest, thresholds: ThresholdStrategy, claimed_epsilon: float
+) -> Verdict:
+    """The verdict on a claim.
+
+    Only a certified test can say `violated`. `consistent` needs power: the attack's strength (a lower limit on
+    its μ) is doubled, as halving the noise would double it, and the same test is simulated at that strength.
+    """
+    percent = f"{test.confidence:.4g} confidence"
+    if test.refuted and test.kind is Kind.CERTIFIED:
+        pair = test.pair
+        reason = (
+            f"an attack with TPR ≥ {pair.tpr_low:.3f} at FPR ≤ {pair.fpr_high:.3f} ({percent}); "
+            f"the claim allows no more than {test.claimed_tpr:.3f}"
+        )
+        return Verdict(Outcome.VIOLATED, reason, 1.0)
+    if math.isinf(claimed_epsilon):
+        return Verdict(Outcome.INCONCLUSIVE, "the claim promises nothing (ε = ∞), so nothing can refute it", 0.0)
+    strength = FAULT * attack_strength(evidence)
+    power = simulated_power(
+        claim,
+        strength,
+        out_trials=len(evidence.out_scores),
+        in_trials=len(evidence.in_scores),
+        confidence=test.confidence,
+        thresholds=thresholds,
+        group_size=evidence.group_size,
+    )
+    if test.kind is not Kind.CERTIFIED:
+        reason = f"{test.method} gives an {test.kind}, which can neither refute nor support a claim"
+        return Verdict(Outcome.INCONCLUSIVE, reason, power)
+    if power >= ENOUGH_POWER:
+        reason = (
+            f"no violation found, and had the attack been twice as strong (as with half of the noise), "
+            f"this audit would have found one with probability {power:.2f}"
+        )
+        return Verdict(Outcome.CONSISTENT, reason, power)
+    reason = (
+        f"no violation found, but an attack twice as strong (as with half of the noise) would have been found "
+        f"with probability {power:.2f} only; run more trials or a stronger adversary"
+    )
+    return Verdict(Outcome.INCONCLUSIVE, reason, power)

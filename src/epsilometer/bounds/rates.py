@@ -1,0 +1,63 @@
+"""Limits on error rates, and the ε that a pair of rates implies."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from epsilometer import checks
+from epsilometer.claims import Floats, point_max_tpr
+from epsilometer.errors import InvalidInput
+
+
+def upper_limit(successes: ArrayLike, trials: int, alpha: float) -> Floats:
+    """Clopper–Pearson: a rate above which the truth lies with probability at most `alpha`.
+
+    The same number is the (1−α)-quantile of Beta(successes + 1, trials − successes), which is the law of the
+    tail probability beyond the (successes + 1)-th largest of `trials` scores: limits hold for a threshold
+    fixed beforehand and, equally, for one that is a fixed rank of the scores.
+
+    >>> upper_limit(0, 1000, 0.025).round(5).item()
+    0.00368
+    """
+    k = np.asarray(successes, dtype=np.float64)
+    if trials < 1 or np.any(~((k >= 0) & (k <= trials))):
+        raise InvalidInput("successes", successes, f"between 0 and {trials} successes of at least 1 trial")
+    every = k >= trials
+    limits = special.betainccinv(k + 1.0, np.where(every, 1.0, trials - k), alpha)
+    result: Floats = np.where(every, 1.0, limits)
+    return result
+
+
+def epsilon_from_rates(fpr: ArrayLike, tpr: ArrayLike, delta: float = 0.0, group_size: int = 1) -> Floats:
+    """The smallest ε at which (ε, δ)-DP allows these exact rates, for worlds that differ in `group_size` records.
+
+    For one record: max(0, ln((TPR − δ)/FPR), ln((1 − FPR − δ)/(1 − TPR))), both inequalities of Kairouz et
+    al. (2015), which is to say the set {score > t} and its complement. For more records the claim's limit
+    is applied once a record (`Claim.max_tpr`), which gives more than ln(TPR/FPR)/k when the rates lie on
+    both sides of the middle: 2 records with FPR .01 and TPR .99 need ε = ln 50, not ln(99)/2.
+
+    >>> epsilon_from_rates(0.02, 0.97, 1e-5).round(3).item()
+    3.882
+    >>> epsilon_from_rates(0.01, 0.99, group_size=2).round(3).item()
+    3.912
+    """
+    checks.delta(delta)
+    u, v = np.broadcast_arrays(np.asarray(fpr, np.float64), np.asarray(tpr, np.float64))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        direct = np.log(np.maximum(v - delta, 0.0)) - np.log(u)
+        complement = np.log(np.maximum(1.0 - u - delta, 0.0)) - np.log1p(-v)
+    single: Floats = np.fmax(0.0, np.fmax(direct, complement))  # fmax: 0/0 says nothing
+    if checks.whole("group_size", group_size, least=1) == 1:
+        return single
+    low = np.zeros_like(single)
+    high = np.minimum(single, 700.0)  # one record needs at least as much as each of several
+    for _ in range(64):
+        middle = (low + high) / 2
+        reach = u
+        for _ in range(group_size):
+            reach = np.maximum(point_max_tpr(reach, middle, np.float64(delta)), reach)
+        needs_more = reach < v
+        low, high = np.where(needs_more, middle, low), np.where(needs_more, high, middle)
+    return np.where(low >= 699.0, np.inf, low)

@@ -1,0 +1,221 @@
+"""How a threshold may be chosen from the scores, and what that costs.
+
+Each strategy turns scores into error pairs whose limits hold *at once* with probability 1 − α. `BestOnSame`
+does not pay for its choice: what it gives is labelled an estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from epsilometer import checks
+from epsilometer.bounds.rates import upper_limit
+from epsilometer.bounds.result import ErrorPair, Kind
+from epsilometer.claims import Floats
+from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.evidence import Counts, PairedRuns
+
+# (limits on FPR, limits on TPR) → how much each pair proves; used to choose, never to certify.
+Objective = Callable[[Floats, Floats], Floats]
+
+
+class ThresholdStrategy(Protocol):
+    """Scores → error pairs that hold at once with probability 1 − α."""
+
+    kind: ClassVar[Kind]
+    name: ClassVar[str]
+
+    def error_pairs(self, evidence: PairedRuns, alpha: float, objective: Objective) -> list[ErrorPair]: ...
+
+    def mirrored(self) -> ThresholdStrategy:
+        """The same strategy for scores whose sign was turned."""
+
+
+def certified_pair(threshold: float | None, counts: Counts, alpha: float) -> ErrorPair:
+    """Limits on both rates of a test chosen beforehand: α/2 for each."""
+    fpr_high = float(upper_limit(counts.fp, counts.out_trials, alpha / 2))
+    fnr_high = float(upper_limit(counts.fn, counts.in_trials, alpha / 2))
+    return ErrorPair(threshold, counts, fpr_high, 1.0 - fnr_high)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A threshold that was chosen without looking at these scores."""
+
+    threshold: float
+    kind: ClassVar[Kind] = Kind.CERTIFIED
+    name: ClassVar[str] = "fixed"
+
+    def __post_init__(self) -> None:
+        checks.real("threshold", self.threshold, closed="[]")
+
+    def error_pairs(self, evidence: PairedRuns, alpha: float, objective: Objective) -> list[ErrorPair]:
+        return [certified_pair(self.threshold, evidence.counts(self.threshold), alpha)]
+
+    def mirrored(self) -> Fixed:
+        return Fixed(-self.threshold)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Choose on a random part of the trials, certify on the rest.
+
+    The part is drawn at random (from `seed`), because files often hold scores in sorted order.
+    """
+
+    fraction: float = 0.5
+    seed: int = 0
+    kind: ClassVar[Kind] = Kind.CERTIFIED
+    name: ClassVar[str] = "split"
+
+    def __post_init__(self) -> None:
+        checks.real("fraction", self.fraction, above=0, below=1, remedy="0.5 chooses on half of the trials")
+        checks.whole("seed", self.seed, least=0)
+
+    def error_pairs(self, evidence: PairedRuns, alpha: float, objective: Objective) -> list[ErrorPair]:
+        rng = np.random.default_rng(self.seed)
+        parts = [self._divide(scores, rng) for scores in (evidence.out_scores, evidence.in_scores)]
+        (choose_out, certify_out), (choose_in, certify_in) = parts
+        relation, size = evidence.relation, evidence.group_size
+        chosen = _best_pair(PairedRuns(choose_out, choose_in, relation, size), alpha, objective).threshold
+        assert chosen is not None
+        rest = PairedRuns(certify_out, certify_in, relation, size)
+        return [certified_pair(chosen, rest.counts(chosen), alpha)]
+
+    def mirrored(self) -> Split:
+        return self
+
+    def _divide(self, scores: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        if len(scores) < 2:
+            raise InvalidInput("scores", f"{len(scores)} in one world", "at least 2 to split", "use another strategy")
+        shuffled = rng.permutation(scores)
+        cut = min(max(1, round(self.fraction * len(scores))), len(scores) - 1)
+        return shuffled[:cut], shuffled[cut:]
+
+
+@dataclass(frozen=True)
+class UnionBound:
+    """Several thresholds, each at its share of α; by default ranks of the scores that are fixed beforehand.
+
+    Half of the default candidates are ranks from the top of the out-world's scores, half from the bottom of
+    the in-world's. A rank is fixed before the scores are seen although the threshold is not: the rate of the
+    world that defines it has a Beta law (see `upper_limit`), and given the threshold the other world's count
+    is binomial. With ties the rate beyond a rank only gets smaller, so the limits stay valid.
+    """
+
+    candidates: int = 8
+    thresholds: tuple[float, ...] | None = None
+    kind: ClassVar[Kind] = Kind.CERTIFIED
+    name: ClassVar[str] = "union-bound"
+
+    def __post_init__(self) -> None:
+        checks.whole("candidates", self.candidates, least=2)
+        for threshold in self.thresholds or ():
+            checks.real("thresholds", threshold, closed="[]")
+        if self.thresholds is not None and not self.thresholds:
+            raise InvalidInput("thresholds", (), "at least one threshold")
+
+    def error_pairs(self, evidence: PairedRuns, alpha: float, objective: Objective) -> list[ErrorPair]:
+        if self.thresholds is not None:
+            share = alpha / len(self.thresholds)
+            return [certified_pair(t, evidence.counts(t), share) for t in self.thresholds]
+        out_ranks = _rank_grid(self.candidates // 2, len(evidence.out_scores))
+        in_ranks = _rank_grid(self.candidates - self.candidates // 2, len(evidence.in_scores))
+        share = alpha / (len(out_ranks) + len(in_ranks))
+        return [
+            *(_out_rank_pair(evidence, rank, share) for rank in out_ranks),
+            *(_in_rank_pair(evidence, rank, share) for rank in in_ranks),
+        ]
+
+    def mirrored(self) -> UnionBound:
+        turned = None if self.thresholds is None else tuple(-t for t in self.thresholds)
+        return UnionBound(self.candidates, turned)
+
+
+@dataclass(frozen=True)
+class BestOnSame:
+    """The best threshold on the very scores that measure it: too good to be true, hence an estimate."""
+
+    kind: ClassVar[Kind] = Kind.ESTIMATE
+    name: ClassVar[str] = "best-on-same"
+
+    def error_pairs(self, evidence: PairedRuns, alpha: float, objective: Objective) -> list[ErrorPair]:
+        return [_best_pair(evidence, alpha, objective)]
+
+    def mirrored(self) -> BestOnSame:
+        return self
+
+
+STRATEGIES = {
+    UnionBound.name: "ranks fixed beforehand, each at its share of α (default)",
+    Split.name: "threshold chosen on a random half, certified on the other",
+    Fixed.name: "a threshold chosen without these scores",
+    BestOnSame.name: "best threshold on the same scores: an estimate, not a bound",
+}
+
+
+def strategy_named(name: str, threshold: float | None = None, seed: int = 0) -> ThresholdStrategy:
+    """The strategy of that name; `threshold` is for `fixed` and only for it, `seed` for `split`.
+
+    >>> strategy_named("fixed", 0.5)
+    Fixed(threshold=0.5)
+    """
+    if name not in STRATEGIES:
+        raise unknown_name("thresholds", name, STRATEGIES)
+    if (threshold is not None) != (name == Fixed.name):
+        raise InvalidInput("threshold", threshold, "a number exactly when the strategy is fixed")
+    if threshold is not None:
+        return Fixed(threshold)
+    if name == Split.name:
+        return Split(seed=seed)
+    return UnionBound() if name == UnionBound.name else BestOnSame()
+
+
+def _rank_grid(size: int, trials: int, deepest: float = 0.2) -> list[int]:
+    """About `size` ranks from 1 to `deepest`·trials, evenly spaced in the logarithm.
+
+    >>> _rank_grid(4, 1000)
+    [1, 6, 34, 200]
+    """
+    ranks = np.geomspace(1.0, max(1.0, deepest * trials), size)
+    return sorted({int(rank) for rank in np.rint(ranks)})
+
+
+def _out_rank_pair(evidence: PairedRuns, rank: int, alpha: float) -> ErrorPair:
+    """The test score > (rank-th largest out-score)."""
+    scores = evidence.out_scores
+    threshold = float(np.partition(scores, len(scores) - rank)[len(scores) - rank])
+    counts = evidence.counts(threshold)
+    # With ties fewer than rank − 1 scores lie strictly above; the Beta law speaks of the rank.
+    fpr_high = float(upper_limit(rank - 1, counts.out_trials, alpha / 2))
+    fnr_high = float(upper_limit(counts.fn, counts.in_trials, alpha / 2))
+    return ErrorPair(threshold, counts, fpr_high, 1.0 - fnr_high)
+
+
+def _in_rank_pair(evidence: PairedRuns, rank: int, alpha: float) -> ErrorPair:
+    """The test score ≥ (rank-th smallest in-score), written as score > the next number below it."""
+    value = float(np.partition(evidence.in_scores, rank - 1)[rank - 1])
+    threshold = float(np.nextafter(value, -np.inf))
+    counts = evidence.counts(threshold)
+    fpr_high = float(upper_limit(counts.fp, counts.out_trials, alpha / 2))
+    # At −∞ no number lies below: the test is score > −∞, whose misses the rank does not limit.
+    misses = rank - 1 if threshold < value else counts.in_trials
+    fnr_high = float(upper_limit(misses, counts.in_trials, alpha / 2))
+    return ErrorPair(threshold, counts, fpr_high, 1.0 - fnr_high)
+
+
+def _best_pair(evidence: PairedRuns, alpha: float, objective: Objective) -> ErrorPair:
+    """The threshold, of all that tell the scores apart, whose limits prove most (on these scores)."""
+    outs, ins = np.sort(evidence.out_scores), np.sort(evidence.in_scores)
+    thresholds = np.unique(np.concatenate([outs, ins]))
+    fp = len(outs) - np.searchsorted(outs, thresholds, side="right")
+    fn = np.searchsorted(ins, thresholds, side="right")
+    fpr_high = upper_limit(fp, len(outs), alpha / 2)
+    tpr_low = 1.0 - upper_limit(fn, len(ins), alpha / 2)
+    best = int(np.argmax(objective(fpr_high, tpr_low)))
+    threshold = float(thresholds[best])
+    return ErrorPair(threshold, evidence.counts(threshold), float(fpr_high[best]), float(tpr_low[best]))

@@ -1,0 +1,56 @@
+"""Checks of arguments, shared by every room: each returns the value or raises `InvalidInput`."""
+
+from __future__ import annotations
+
+import math
+import numbers
+
+from epsilometer.errors import InvalidInput
+
+
+def real(
+    argument: str,
+    value: object,
+    *,
+    above: float = -math.inf,
+    below: float = math.inf,
+    closed: str = "",
+    remedy: str = "",
+) -> float:
+    """A number between `above` and `below`; `closed` holds "[" and/or "]" for ends that belong to it.
+
+    >>> real("delta", 1e-5, above=0, below=1, closed="[")
+    1e-05
+    """
+    left, right = "[" in closed, "]" in closed
+    number = float(value) if isinstance(value, numbers.Real) and not _is_bool(value) else math.nan
+    low_ok = number >= above if left else number > above
+    high_ok = number <= below if right else number < below
+    if low_ok and high_ok:
+        return number
+    expected = f"a number in {'[' if left else '('}{above:g}, {below:g}{']' if right else ')'}"
+    raise InvalidInput(argument, value, expected, remedy)
+
+
+def whole(argument: str, value: object, *, least: int, remedy: str = "") -> int:
+    """A whole number that is at least `least`."""
+    if isinstance(value, numbers.Integral) and not _is_bool(value) and int(value) >= least:
+        return int(value)
+    raise InvalidInput(argument, value, f"a whole number ≥ {least}", remedy)
+
+
+def _is_bool(value: object) -> bool:
+    """True and False are whole numbers to Python, but not to us."""
+    return isinstance(value, bool)
+
+
+def delta(value: object) -> float:
+    return real("delta", value, above=0, below=1, closed="[", remedy="a common choice is 1e-5")
+
+
+def epsilon(value: object) -> float:
+    return real("epsilon", value, above=0, closed="[]")
+
+
+def confidence(value: object) -> float:
+    return real("confidence", value, above=0, below=1, remedy="0.95 means one false alarm in 20")

@@ -1,0 +1,299 @@
+"""What a training promises: points (ε, δ) and whole trade-off curves, under one neighbouring relation.
+
+A claim limits every test that tries to tell the two worlds apart. The one function that says how is
+`max_tpr(fpr)`: the largest true-positive rate that the claim allows at a false-positive rate. All else
+(trade-off function, region of error pairs, group privacy) follows from it.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from epsilometer import checks
+from epsilometer.errors import InvalidInput, RelationMismatch, unknown_name
+
+Floats = NDArray[np.float64]
+
+
+class Relation(enum.StrEnum):
+    """How the two worlds of a claim differ."""
+
+    ADD_REMOVE = "add-remove"  # one world has a record that the other lacks
+    REPLACE = "replace"  # a record has another value
+    ZERO_OUT = "zero-out"  # a record is replaced by one that contributes nothing
+
+    @classmethod
+    def of(cls, value: object) -> Relation:
+        """The relation of that name.
+
+        >>> Relation.of("replace")
+        <Relation.REPLACE: 'replace'>
+        """
+        try:
+            return cls(str(value))
+        except ValueError:
+            raise unknown_name("relation", value, [r.value for r in cls]) from None
+
+
+def require_same_relation(first: str, a: Relation, second: str, b: Relation) -> None:
+    """Refuse to let statements about different relations meet."""
+    if a is not b:
+        raise RelationMismatch(first, a.value, second, b.value)
+
+
+class Claim(ABC):
+    """A promise about every pair of neighbouring data sets."""
+
+    relation: Relation
+
+    @abstractmethod
+    def _max_tpr(self, fpr: Floats) -> Floats:
+        """`max_tpr` for a single differing record, on an array of rates in [0, 1]."""
+
+    @abstractmethod
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest ε such that the claim implies (ε, δ); infinite where there is none."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The claim in one line."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The claim as plain data."""
+
+    def max_tpr(self, fpr: ArrayLike, group_size: int = 1) -> Floats:
+        """The largest true-positive rate that the claim allows at this false-positive rate.
+
+        For worlds that differ in `group_size` records the limit is applied once for each record on the
+        way from one world to the other (Dong, Roth & Su 2022, Theorem 2.14: group privacy of f-DP). For an
+        (ε, δ) point this is tighter than the usual (kε, δ·Σe^{iε}).
+
+        >>> claim = PointClaim(math.log(50), 0.0)
+        >>> claim.max_tpr([0.01, 0.5]).round(4).tolist()
+        [0.5, 0.99]
+        >>> claim.max_tpr(0.01, group_size=2).round(4).item()
+        0.99
+        """
+        rates = np.asarray(fpr, dtype=np.float64)
+        if np.any(~((rates >= 0) & (rates <= 1))):
+            raise InvalidInput("fpr", fpr, "rates in [0, 1]")
+        for _ in range(checks.whole("group_size", group_size, least=1)):
+            rates = np.clip(self._max_tpr(rates), rates, 1.0)  # guessing is always allowed
+        return rates
+
+    def min_fnr(self, fpr: ArrayLike, group_size: int = 1) -> Floats:
+        """The trade-off function: the least false-negative rate at this false-positive rate."""
+        return 1.0 - self.max_tpr(fpr, group_size)
+
+    def allows(self, fpr: float, fnr: float, group_size: int = 1) -> bool:
+        """Whether an error pair (of exact rates) lies in the region that the claim allows.
+
+        >>> PointClaim(1.0, 0.0).allows(fpr=0.1, fnr=0.6)
+        False
+        """
+        return bool(self.max_tpr(fpr, group_size) >= 1.0 - fnr)
+
+
+@dataclass(frozen=True)
+class PointClaim(Claim):
+    """(ε, δ)-differential privacy.
+
+    >>> PointClaim(1.0, 1e-5).describe()
+    '(ε = 1, δ = 1e-05), add-remove'
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    relation: Relation = Relation.ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        checks.epsilon(self.epsilon)
+        checks.delta(self.delta)
+        object.__setattr__(self, "relation", Relation.of(self.relation))
+
+    def _max_tpr(self, fpr: Floats) -> Floats:
+        return point_max_tpr(fpr, np.float64(self.epsilon), np.float64(self.delta))
+
+    def epsilon_at(self, delta: float) -> float:
+        """ε at another δ, for the worst mechanism that the point allows.
+
+        >>> PointClaim(1.0, 1e-5).epsilon_at(1e-5)
+        1.0
+        """
+        if delta < self.delta:
+            return math.inf
+        if math.isinf(self.epsilon):
+            return math.inf
+        # The worst mechanism has δ(ε') = δ + (1−δ)(e^ε − e^ε')/(1 + e^ε) for ε' ≤ ε; all divided by e^ε.
+        shrink = math.exp(-self.epsilon)
+        ratio = 1.0 - (delta - self.delta) / (1.0 - self.delta) * (1.0 + shrink)
+        return max(0.0, self.epsilon + math.log(ratio)) if ratio > 0 else 0.0
+
+    def group(self, size: int) -> PointClaim:
+        """The usual point that follows for groups of `size` records; `max_tpr(·, size)` is tighter.
+
+        >>> PointClaim(0.5, 1e-6).group(2)
+        PointClaim(epsilon=1.0, delta=2.64...e-06, relation=<Relation.ADD_REMOVE: 'add-remove'>)
+        """
+        checks.whole("group_size", size, least=1)
+        growth = float(np.exp(np.minimum(self.epsilon * np.arange(size), 700.0)).sum())
+        delta = min(self.delta * growth, np.nextafter(1.0, 0.0).item())
+        return PointClaim(self.epsilon * size, delta, self.relation)
+
+    def describe(self) -> str:
+        return f"(ε = {self.epsilon:.4g}, δ = {self.delta:.4g}), {self.relation}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "form": "point",
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "relation": self.relation.value,
+        }
+
+
+@dataclass(frozen=True)
+class GaussianClaim(Claim):
+    """μ-Gaussian differential privacy (Dong, Roth & Su 2022): no easier to tell apart than N(0,1) and N(μ,1).
+
+    >>> round(GaussianClaim(1.0).epsilon_at(1e-5), 3)
+    4.377
+    """
+
+    mu: float
+    relation: Relation = Relation.ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        checks.real("mu", self.mu, above=0, closed="[]")
+        object.__setattr__(self, "relation", Relation.of(self.relation))
+
+    def _max_tpr(self, fpr: Floats) -> Floats:
+        if math.isinf(self.mu):
+            return np.ones_like(fpr)
+        tpr: Floats = special.ndtr(special.ndtri(fpr) + self.mu)
+        return tpr
+
+    def delta_at(self, epsilon: float) -> float:
+        """δ(ε) = Φ(−ε/μ + μ/2) − e^ε·Φ(−ε/μ − μ/2)."""
+        if self.mu == 0:
+            return 0.0
+        if math.isinf(self.mu):
+            return 1.0
+        first = special.ndtr(-epsilon / self.mu + self.mu / 2)
+        second = math.exp(min(0.0, epsilon + special.log_ndtr(-epsilon / self.mu - self.mu / 2)))
+        return max(0.0, float(first) - second)
+
+    def epsilon_at(self, delta: float) -> float:
+        checks.delta(delta)
+        if self.mu == 0 or self.delta_at(0.0) <= delta:
+            return 0.0
+        if delta == 0 or math.isinf(self.mu):
+            return math.inf
+        low, high = 0.0, 1.0
+        while self.delta_at(high) > delta:
+            high *= 2
+        for _ in range(100):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.delta_at(middle) > delta else (low, middle)
+        return high
+
+    @classmethod
+    def through(cls, epsilon: float, delta: float, relation: Relation = Relation.ADD_REMOVE) -> GaussianClaim:
+        """The Gaussian curve that passes through the point (ε, δ).
+
+        >>> round(GaussianClaim.through(4.377, 1e-5).mu, 3)
+        1.0
+        """
+        checks.epsilon(epsilon)
+        checks.real("delta", delta, above=0, below=1, remedy="a Gaussian curve has no point with δ = 0")
+        if math.isinf(epsilon):
+            return cls(math.inf, relation)
+        low, high = 0.0, 1.0
+        while cls(high).delta_at(epsilon) < delta:
+            high *= 2
+        for _ in range(100):
+            middle = (low + high) / 2
+            low, high = (middle, high) if cls(middle).delta_at(epsilon) < delta else (low, middle)
+        return cls(low, relation)
+
+    def describe(self) -> str:
+        return f"{self.mu:.4g}-Gaussian DP, {self.relation}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"form": "gaussian", "mu": self.mu, "relation": self.relation.value}
+
+
+@dataclass(frozen=True)
+class CurveClaim(Claim):
+    """A privacy profile: (εᵢ, δᵢ) for every i at once. This is how an accountant promises a whole trade-off curve.
+
+    `deltas` limit how far the in-world's probabilities exceed e^ε times the out-world's, `reverse_deltas`
+    the other way round (equal unless given: DP-SGD with subsampling leaks a record's presence and its
+    absence differently). Leaving points out only weakens the claim, so a finite profile of a true one is
+    always safe to refute.
+
+    >>> curve = CurveClaim((0.0, 1.0), (0.3, 0.01), name="an example")
+    >>> curve.max_tpr(0.1).round(4).item()  # the second point is the sharper one here
+    0.2818
+    """
+
+    epsilons: tuple[float, ...]
+    deltas: tuple[float, ...]
+    relation: Relation = Relation.ADD_REMOVE
+    name: str = "a privacy profile"
+    reverse_deltas: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        reverse = self.deltas if self.reverse_deltas is None else self.reverse_deltas
+        lengths = (len(self.epsilons), len(self.deltas), len(reverse))
+        if len(set(lengths)) > 1 or not self.epsilons:
+            raise InvalidInput("epsilons and deltas", lengths, "sequences of one length, at least 1")
+        for epsilon in self.epsilons:
+            checks.epsilon(epsilon)
+        for delta in (*self.deltas, *reverse):
+            checks.real("delta", delta, above=0, below=1, closed="[]")
+        object.__setattr__(self, "reverse_deltas", reverse)
+        object.__setattr__(self, "relation", Relation.of(self.relation))
+
+    def _max_tpr(self, fpr: Floats) -> Floats:
+        epsilons = np.asarray(self.epsilons)
+        rates = point_max_tpr(fpr[..., None], epsilons, np.asarray(self.deltas), np.asarray(self.reverse_deltas))
+        lowest: Floats = rates.min(axis=-1)
+        return lowest
+
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest listed ε that is promised with δ or less, both ways."""
+        assert self.reverse_deltas is not None
+        rows = zip(self.epsilons, self.deltas, self.reverse_deltas, strict=True)
+        return min((e for e, d, r in rows if max(d, r) <= delta), default=math.inf)
+
+    def describe(self) -> str:
+        return f"the trade-off curve of {self.name}, {self.relation}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"form": "curve", "name": self.name, "points": len(self.epsilons), "relation": self.relation.value}
+
+
+def point_max_tpr(
+    fpr: Floats,
+    epsilon: Floats | np.float64,
+    delta: Floats | np.float64,
+    reverse_delta: Floats | np.float64 | None = None,
+) -> Floats:
+    """min(e^ε·u + δ, 1 − e^{−ε}(1 − u − δ)): both inequalities of Kairouz et al. (2015), on arrays."""
+    reverse = delta if reverse_delta is None else reverse_delta
+    with np.errstate(over="ignore", invalid="ignore"):
+        direct = np.exp(epsilon) * fpr + delta
+        complement = 1.0 - np.exp(-epsilon) * (1.0 - fpr - reverse)
+    direct = np.where(np.isinf(epsilon), 1.0, direct)  # e^∞·0 is not a number; ε = ∞ promises nothing
+    rates: Floats = np.clip(np.minimum(direct, complement), 0.0, 1.0)
+    return rates

@@ -1,0 +1,82 @@
+"""`epsilometer bound`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epsilometer.cli.output import emit_json
+from epsilometer.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from epsilometer.bounds import ThresholdStrategy
+
+
+def bound(
+    scores: Annotated[Path | None, typer.Argument(help="CSV with columns world (0 out, 1 in) and score.")] = None,
+    counts: Annotated[
+        tuple[int, int, int, int] | None, typer.Option(help="Instead of scores.", metavar="TP FP FN TN")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="δ.")] = 0.0,
+    confidence: Annotated[float, typer.Option(help="Of the bound.")] = 0.95,
+    method: Annotated[str | None, typer.Option(help="union-bound, split, fixed or best-on-same.")] = None,
+    threshold: Annotated[float | None, typer.Option(help="Fixed beforehand: member iff score > it.")] = None,
+    direction: Annotated[str, typer.Option(help="Which scores mean member: higher, lower or either.")] = "higher",
+    group_size: Annotated[int, typer.Option(help="Records in which the worlds differ.")] = 1,
+    relation: Annotated[str, typer.Option(help="add-remove, replace or zero-out.")] = "add-remove",
+    claim: Annotated[float | None, typer.Option(help="A claimed ε to test; exit code 1 if refuted.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the random half of --method split.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """A certified lower bound on ε from an attack's scores or counts.
+
+    Examples:
+
+    - `epsilometer bound scores.csv --delta 1e-5`
+
+    - `epsilometer bound --counts 970 20 30 980 --delta 1e-5 --claim 3`
+    """
+    from epsilometer.bounds import Kind, clopper_pearson, strategy_named
+    from epsilometer.cli.scores import read_scores
+    from epsilometer.evidence import Counts, PairedRuns
+
+    if (scores is None) == (counts is None):
+        raise InvalidInput("SCORES.csv and --counts", (scores, counts), "exactly one of them")
+    evidence: Counts | PairedRuns
+    strategy: ThresholdStrategy | None = None
+    if counts is not None:
+        if method is not None or threshold is not None or direction != "higher":
+            given = method or threshold or direction
+            raise InvalidInput("--method, --threshold, --direction", given, "none of them with --counts")
+        evidence = Counts(*counts, relation=relation, group_size=group_size)  # type: ignore[arg-type]
+    else:
+        assert scores is not None
+        name = method or ("union-bound" if threshold is None else "fixed")
+        strategy = strategy_named(name, threshold, seed)
+        out_scores, in_scores = read_scores(scores)
+        evidence = PairedRuns(out_scores, in_scores, relation, group_size)
+    if claim is not None:
+        _check_claim(claim)
+    found = clopper_pearson(evidence, delta=delta, confidence=confidence, thresholds=strategy, direction=direction)
+    refuted = claim is not None and found.kind is Kind.CERTIFIED and found.epsilon > claim
+    if as_json:
+        verdict = {} if claim is None else {"claim": claim, "refuted": refuted}
+        emit_json({"lower_bound": found.to_dict(), **verdict})
+    else:
+        print(found)
+        pair = found.pair
+        at = "" if pair.threshold is None else f" at threshold {pair.threshold:.6g}"
+        print(f"TP {pair.counts.tp}, FP {pair.counts.fp}, FN {pair.counts.fn}, TN {pair.counts.tn}{at}; "
+              f"TPR ≥ {pair.tpr_low:.4f}, FPR ≤ {pair.fpr_high:.4f}")  # fmt: skip
+        if claim is not None:
+            print(f"claim ε = {claim:g}: {'refuted' if refuted else 'not refuted'}")
+    if refuted:
+        raise typer.Exit(1)
+
+
+def _check_claim(claim: float) -> None:
+    from epsilometer import checks
+
+    checks.real("--claim", claim, above=0, closed="[]")

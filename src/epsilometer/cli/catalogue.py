@@ -1,0 +1,40 @@
+"""`epsilometer list`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from epsilometer.cli.output import emit_json, print_table
+
+
+def catalogue(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """List adversaries, bounds, accountants, data sets and models.
+
+    Examples:
+
+    - `epsilometer list`
+
+    - `epsilometer list --json`
+    """
+    from epsilometer.accounting import ACCOUNTANTS
+    from epsilometer.adversaries import ADVERSARIES
+    from epsilometer.bounds import STRATEGIES
+    from epsilometer.data import DATASETS
+    from epsilometer.training import MODELS
+
+    sections = {
+        "adversaries": {name: adversary.summary for name, adversary in ADVERSARIES.items()},
+        "bounds": {f"clopper-pearson ({name})": summary for name, summary in STRATEGIES.items()},
+        "accountants": {name: accountant.summary for name, accountant in ACCOUNTANTS.items()},
+        "datasets": {name: summary for name, (summary, _) in DATASETS.items()},
+        "models": dict(MODELS),
+    }
+    if as_json:
+        emit_json(sections)
+        return
+    rows = [(kind, name, summary) for kind, entries in sections.items() for name, summary in entries.items()]
+    print_table(("kind", "name", "what it is"), rows)

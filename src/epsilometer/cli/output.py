@@ -1,0 +1,57 @@
+"""How commands speak: results on stdout, everything else on stderr, mistakes in one line with exit code 2."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+def emit_json(document: dict[str, Any]) -> None:
+    """One JSON object on stdout; infinities become strings, since JSON has none."""
+    print(json.dumps(_plain({"schema": 1, **document}), ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "inf" if value > 0 else "-inf" if value < 0 else "nan"
+    return value
+
+
+def say(text: str) -> None:
+    """A remark on stderr."""
+    print(text, file=sys.stderr)
+
+
+def number(value: float | int | None, digits: int = 4) -> str:
+    """A number for a table."""
+    if value is None:
+        return "–"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "∞" if math.isinf(value) else f"{value:.{digits}g}"
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """A table on stdout: drawn in a terminal, tab-separated in a pipe."""
+    if not sys.stdout.isatty():
+        for row in (columns, *rows):
+            print("\t".join(row))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*columns, title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)

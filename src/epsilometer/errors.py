@@ -1,0 +1,55 @@
+"""What can go wrong, in words that help: argument, value, what was expected, remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class EpsilometerError(Exception):
+    """Base of every error that Epsilometer raises on purpose."""
+
+
+class InvalidInput(EpsilometerError, ValueError):
+    """An argument has a value that cannot be used.
+
+    >>> raise InvalidInput("delta", 1.5, "a number in [0, 1)", "a common choice is 1e-5")
+    Traceback (most recent call last):
+    ...
+    epsilometer.errors.InvalidInput: delta = 1.5: expected a number in [0, 1); a common choice is 1e-5
+    """
+
+    def __init__(self, argument: str, value: object, expected: str, remedy: str = "") -> None:
+        self.argument, self.value, self.expected, self.remedy = argument, value, expected, remedy
+        text = f"{argument} = {_brief(value)}: expected {expected}"
+        super().__init__(f"{text}; {remedy}" if remedy else text)
+
+
+class EvidenceMismatch(EpsilometerError, TypeError):
+    """A bound was given evidence for which it is not valid."""
+
+
+class RelationMismatch(EpsilometerError, ValueError):
+    """Two statements about different neighbouring relations were about to be compared."""
+
+    def __init__(self, first: str, first_relation: str, second: str, second_relation: str) -> None:
+        super().__init__(
+            f"{first} speaks of the {first_relation} relation, {second} of {second_relation}: "
+            f"epsilons of different relations cannot be compared; state both under one relation"
+        )
+
+
+def unknown_name(argument: str, value: object, valid: Iterable[str]) -> InvalidInput:
+    """The error for a name that is not one of `valid`, with the nearest valid name suggested."""
+    names = sorted(valid)
+    given = str(value).lower()
+    near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
+    near = near or [name for name in names if given and name.startswith(given)]
+    remedy = f"did you mean {near[0]!r}?" if near else ""
+    return InvalidInput(argument, value, "one of " + ", ".join(names), remedy)
+
+
+def _brief(value: object, limit: int = 60) -> str:
+    """`repr`, on one line and short enough for an error message."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,197 @@
+"""What trials have shown: scores, and what is true of them.
+
+One convention, stated here and nowhere else: **a higher score means "member"**. A test with threshold t
+says "member" iff score > t. World 1 ("in") has the canary, world 0 ("out") has not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from epsilometer import checks
+from epsilometer.claims import Floats, Relation
+from epsilometer.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Outcomes of a test whose threshold was fixed before any of these trials was seen.
+
+    >>> Counts(tp=970, fp=20, fn=30, tn=980).fpr
+    0.02
+    """
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+    relation: Relation = Relation.ADD_REMOVE
+    group_size: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("tp", "fp", "fn", "tn"):
+            checks.whole(name, getattr(self, name), least=0, remedy="counts are numbers of trials")
+        if self.in_trials == 0:
+            raise InvalidInput("tp + fn", 0, "at least one trial of the in-world")
+        if self.out_trials == 0:
+            raise InvalidInput("fp + tn", 0, "at least one trial of the out-world")
+        _check_game(self)
+
+    @property
+    def in_trials(self) -> int:
+        return self.tp + self.fn
+
+    @property
+    def out_trials(self) -> int:
+        return self.fp + self.tn
+
+    @property
+    def fpr(self) -> float:
+        return self.fp / self.out_trials
+
+    @property
+    def fnr(self) -> float:
+        return self.fn / self.in_trials
+
+    def to_dict(self) -> dict[str, int]:
+        return {"tp": self.tp, "fp": self.fp, "fn": self.fn, "tn": self.tn}
+
+
+@dataclass(frozen=True, eq=False)
+class PairedRuns:
+    """One score from each of many independent trainings, some with the canary and some without.
+
+    True of them: trials are independent, those of one world identically distributed, and the worlds differ
+    in `group_size` records under `relation`.
+
+    >>> PairedRuns(out_scores=[0.1, -0.3], in_scores=[1.2, 0.8, 0.9])
+    PairedRuns(2 out, 3 in, add-remove)
+    """
+
+    out_scores: Floats
+    in_scores: Floats
+    relation: Relation
+    group_size: int
+
+    def __init__(
+        self,
+        out_scores: ArrayLike,
+        in_scores: ArrayLike,
+        relation: Relation | str = Relation.ADD_REMOVE,
+        group_size: int = 1,
+    ) -> None:
+        object.__setattr__(self, "out_scores", _scores("out_scores", out_scores))
+        object.__setattr__(self, "in_scores", _scores("in_scores", in_scores))
+        object.__setattr__(self, "relation", relation)
+        object.__setattr__(self, "group_size", group_size)
+        _check_game(self)
+
+    def counts(self, threshold: float) -> Counts:
+        """Outcomes of the test score > threshold."""
+        tp = int(np.count_nonzero(self.in_scores > threshold))
+        fp = int(np.count_nonzero(self.out_scores > threshold))
+        return Counts(tp, fp, len(self.in_scores) - tp, len(self.out_scores) - fp, self.relation, self.group_size)
+
+    def flipped(self) -> PairedRuns:
+        """The same trials read the other way: a lower score means "member"."""
+        return replace(self, out_scores=-self.out_scores, in_scores=-self.in_scores)
+
+    def __repr__(self) -> str:
+        group = f", groups of {self.group_size}" if self.group_size > 1 else ""
+        return f"PairedRuns({len(self.out_scores)} out, {len(self.in_scores)} in, {self.relation}{group})"
+
+
+@dataclass(frozen=True, eq=False)
+class OneRun:
+    """Many canaries in one training, each included by its own fair coin.
+
+    True of them: the coins are independent and fair; the scores are *not* independent, so only bounds made
+    for one run (Steinke et al. 2023 and later) are valid here.
+
+    >>> OneRun(scores=[0.3, 1.5, -0.2], member=[0, 1, 0])
+    OneRun(3 canaries, 1 included, add-remove)
+    """
+
+    scores: Floats
+    member: NDArray[np.bool_]
+    relation: Relation
+    group_size: int
+
+    def __init__(
+        self,
+        scores: ArrayLike,
+        member: ArrayLike,
+        relation: Relation | str = Relation.ADD_REMOVE,
+        group_size: int = 1,
+    ) -> None:
+        object.__setattr__(self, "scores", _scores("scores", scores))
+        object.__setattr__(self, "member", _members(member, len(self.scores)))
+        object.__setattr__(self, "relation", relation)
+        object.__setattr__(self, "group_size", group_size)
+        _check_game(self)
+
+    def __repr__(self) -> str:
+        included = int(self.member.sum())
+        return f"OneRun({len(self.scores)} canaries, {included} included, {self.relation})"
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """Natural records scored against given models: who was a member is known, but nobody flipped a coin.
+
+    True of them: nothing that certifies an ε. Good for accuracies, ROC curves and comparisons of attacks.
+
+    >>> Membership(scores=[0.3, 1.5, -0.2], member=[0, 1, 0])
+    Membership(3 records, 1 member)
+    """
+
+    scores: Floats
+    member: NDArray[np.bool_]
+
+    def __init__(self, scores: ArrayLike, member: ArrayLike) -> None:
+        object.__setattr__(self, "scores", _scores("scores", scores))
+        object.__setattr__(self, "member", _members(member, len(self.scores)))
+
+    def __repr__(self) -> str:
+        members = int(self.member.sum())
+        return f"Membership({len(self.scores)} records, {members} member{'s' * (members != 1)})"
+
+
+Evidence = PairedRuns | OneRun | Membership | Counts
+
+
+def _check_game(evidence: PairedRuns | OneRun | Counts) -> None:
+    object.__setattr__(evidence, "relation", Relation.of(evidence.relation))
+    checks.whole("group_size", evidence.group_size, least=1)
+
+
+def _scores(argument: str, values: ArrayLike) -> Floats:
+    """A read-only copy of the scores, in double precision; infinite scores are fine, NaN is not."""
+    try:
+        scores = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(argument, values, "a sequence of numbers") from None
+    if scores.ndim != 1:
+        raise InvalidInput(argument, f"array of shape {scores.shape}", "a one-dimensional sequence")
+    if scores.size == 0:
+        raise InvalidInput(argument, [], "at least one score", "run at least one trial of this world")
+    bad = np.flatnonzero(np.isnan(scores))
+    if bad.size:
+        where = f"NaN at position {bad[0]}"
+        raise InvalidInput(argument, where, "numbers", "find out which trial failed; do not drop it")
+    scores.flags.writeable = False
+    return scores
+
+
+def _members(values: ArrayLike, length: int) -> NDArray[np.bool_]:
+    raw = np.asarray(values)
+    if raw.shape != (length,):
+        raise InvalidInput("member", f"array of shape {raw.shape}", f"one value for each of {length} scores")
+    if not np.isin(raw, (0, 1)).all():
+        raise InvalidInput("member", values, "values 0 (out) and 1 (in)")
+    member = raw.astype(np.bool_)
+    member.flags.writeable = False
+    return member

@@ -1,0 +1,45 @@
+"""The machine-readable result: one object with a schema version."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+from typing import Any
+
+from epsilometer import __version__
+from epsilometer.audit import AuditResult
+
+SCHEMA = 1
+
+
+def to_json(result: AuditResult) -> dict[str, Any]:
+    """An audit as plain data, ready for `json.dumps`."""
+    plan, verdict = result.plan, result.verdict
+    return {
+        "schema": SCHEMA,
+        "verdict": verdict.outcome.value,
+        "reason": verdict.reason,
+        "power": verdict.power,
+        "claim": {**plan.claim.to_dict(), "epsilon": plan.claimed_epsilon, "delta": plan.delta},
+        "upper_bound": result.upper_bound.to_dict(),
+        "lower_bound": result.lower_bound.to_dict(),
+        "claim_test": result.test.to_dict(),
+        "noise_multiplier": {"claimed": plan.recipe.noise_multiplier, "largest_not_refuted": result.noise_limit},
+        "trials": {"out": len(result.evidence.out_scores), "in": len(result.evidence.in_scores)},
+        "seconds": round(result.seconds, 3),
+        "seed": plan.seed,
+        "faults": plan.to_dict()["faults"],
+        "plan": plan.to_dict(),
+        "plan_sha256": plan.fingerprint(),
+        "versions": versions(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """What the numbers were computed with."""
+    packages = ("numpy", "scipy", "dp-accounting", "scikit-learn")
+    return {
+        "epsilometer": __version__,
+        "python": platform.python_version(),
+        **{package: metadata.version(package) for package in packages},
+    }

@@ -1,0 +1,37 @@
+"""The result in plain words, for a terminal or a log."""
+
+from __future__ import annotations
+
+import math
+
+from epsilometer.audit import AuditResult
+
+
+def summary(result: AuditResult) -> str:
+    """A dozen lines: training, claim, theory, attack, verdict.
+
+    Each line is a label and a statement, so that it reads well without colours.
+    """
+    plan, low = result.plan, result.lower_bound
+    recipe, pair, allowed = plan.recipe, result.test.pair, result.test.claimed_tpr
+    fault = plan.faults.noise_scale
+    injected = [("FAULT INJECTED", f"the noise really added is {fault:g} × what is claimed")] if fault != 1 else []
+    claim = f"ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.relation}): {plan.claim.describe()}"
+    limit = result.noise_limit
+    noise = "any noise multiplier" if math.isinf(limit) else f"a noise multiplier of {limit:.3g} at most"
+    rows = [
+        ("training", f"{recipe.model} on {plan.data.name} ({len(plan.data)} records), {recipe.mechanism.describe()}"),
+        *injected,
+        ("claim", claim),
+        ("theory", str(result.upper_bound)),
+        ("adversary", f"{plan.adversary.name}: sees {plan.adversary.threat.sees}, "
+                      f"controls {plan.adversary.threat.controls}, knows {plan.adversary.threat.knows}"),
+        ("trials", f"{len(result.evidence.out_scores)} without and {len(result.evidence.in_scores)} with the canary, "
+                   f"seed {plan.seed}, {result.seconds:.1f} s"),
+        ("proved", str(low)),
+        ("", f"TPR ≥ {pair.tpr_low:.3f} at FPR ≤ {pair.fpr_high:.3f}; the claim allows TPR {allowed:.3f}"),
+        ("", f"the scores allow {noise}; {recipe.noise_multiplier:.3g} is claimed"),
+        ("verdict", str(result.verdict)),
+    ]  # fmt: skip
+    width = max(len(label) for label, _ in rows)
+    return "\n".join(f"{label:<{width}}  {text}" for label, text in rows)

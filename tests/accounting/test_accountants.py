@@ -1,0 +1,106 @@
+import math
+
+import numpy as np
+import pytest
+
+from epsilometer import DpSgd, GaussianClaim, InvalidInput, Relation, account, calibrate, compare, curve
+from epsilometer.accounting import ACCOUNTANTS
+from epsilometer.accounting.renyi import log_moment
+
+SETTINGS = [DpSgd(0.05, 1.0, 200), DpSgd(0.01, 4.0, 5000), DpSgd(0.3, 3.0, 50), DpSgd(1.0, 5.0, 10)]
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("mechanism", SETTINGS, ids=DpSgd.describe)
+def test_tighter_proofs_give_smaller_epsilons(mechanism: DpSgd, relation: Relation) -> None:
+    found = {b.accountant: b.epsilon for b in compare(mechanism, 1e-5, relation)}
+    assert found.keys() == ACCOUNTANTS.keys()
+    assert found["pld"] <= found["rdp"] <= found["rdp-classic"] <= found["moments"] + 1e-9
+    assert found["moments"] <= found["basic"]
+
+
+def test_moments_match_dp_accounting_at_whole_orders() -> None:
+    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, rdp
+
+    orders = [2, 3, 8, 32]
+    accountant = rdp.RdpAccountant(orders)
+    accountant.compose(PoissonSampledDpEvent(0.04, GaussianDpEvent(1.1)))
+    ours = [log_moment(float(a), 0.04, 1.1, Relation.ADD_REMOVE) / (a - 1) for a in orders]
+    np.testing.assert_allclose(ours, accountant.rdp, rtol=1e-9)
+
+
+def test_one_full_batch_step_is_the_gaussian_mechanism() -> None:
+    assert account(DpSgd(1.0, 1.0, 1), 1e-5).epsilon == pytest.approx(4.377, abs=1e-3)
+    assert account(DpSgd(1.0, 2.0, 1), 1e-5, "replace").epsilon == pytest.approx(4.377, abs=1e-3)
+    assert account(DpSgd(1.0, 2.0, 4), 1e-5).epsilon == pytest.approx(4.377, abs=1e-3)
+
+
+def test_zero_out_is_accounted_like_add_remove() -> None:
+    mechanism = DpSgd(0.1, 1.2, 30)
+    assert account(mechanism, 1e-5, "zero-out").epsilon == account(mechanism, 1e-5).epsilon
+
+
+@pytest.mark.parametrize("accountant", [a for a in ACCOUNTANTS if a != "basic"])
+@pytest.mark.parametrize("relation", [Relation.ADD_REMOVE, Relation.REPLACE])
+def test_calibration_inverts_accounting(accountant: str, relation: Relation) -> None:
+    settings = {"sample_rate": 0.05, "steps": 100, "relation": relation, "accountant": accountant}
+    sigma = calibrate(epsilon=2.0, delta=1e-5, **settings)
+    reached = account(DpSgd(0.05, sigma, 100), 1e-5, relation, accountant).epsilon
+    assert reached <= 2.0
+    assert reached == pytest.approx(2.0, rel=2e-3)
+
+
+@pytest.mark.parametrize("relation", [Relation.ADD_REMOVE, Relation.REPLACE])
+def test_the_curve_is_the_accountants(relation: Relation) -> None:
+    mechanism = DpSgd(0.1, 1.4, 100)
+    claim = curve(mechanism, relation)
+    for delta in (1e-3, 1e-5, 1e-7):
+        assert claim.epsilon_at(delta) == pytest.approx(account(mechanism, delta, relation).epsilon, rel=0.05)
+    # Without subsampling it is a Gaussian curve, and never below it (rounding is upward).
+    fprs = np.array([1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9])
+    gaussian = GaussianClaim(2.0 if relation is Relation.REPLACE else 1.0)
+    found = curve(DpSgd(1.0, 2.0, 4), relation).max_tpr(fprs)
+    np.testing.assert_allclose(found, gaussian.max_tpr(fprs), rtol=2e-3)
+    assert np.all(found >= gaussian.max_tpr(fprs) - 1e-12)
+
+
+def test_the_curve_bounds_the_optimal_attack_both_ways() -> None:
+    """The likelihood-ratio attack on one subsampled step lies on the curve, in both directions."""
+    from scipy import stats
+
+    q, sigma = 0.3, 0.8
+    claim = curve(DpSgd(q, sigma, 1))
+    x = np.linspace(-3, 4, 200)
+    fpr = stats.norm.sf(x / sigma)
+    tpr = (1 - q) * fpr + q * stats.norm.sf((x - 1) / sigma)
+    allowed = claim.max_tpr(fpr)
+    assert np.all(tpr <= allowed + 1e-9)
+    np.testing.assert_allclose(tpr, allowed, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", list(ACCOUNTANTS))
+@pytest.mark.parametrize("mechanism", [DpSgd(0.1, 0.0, 10), DpSgd(0.1, 0.02, 10), DpSgd(1e-4, 500.0, 10)])
+def test_extremes_are_numbers(name: str, mechanism: DpSgd) -> None:
+    for delta in (0.0, 1e-5, 0.5):
+        epsilon = account(mechanism, delta, accountant=name).epsilon
+        assert epsilon >= 0
+        if mechanism.noise_multiplier == 0:
+            assert epsilon == math.inf
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: DpSgd(0.0, 1.0, 1), "sample_rate = 0"),
+        (lambda: DpSgd(0.1, -1.0, 1), "noise_multiplier = -1"),
+        (lambda: DpSgd(0.1, math.inf, 1), "noise_multiplier = inf"),
+        (lambda: DpSgd(0.1, 1.0, 0), "steps = 0"),
+        (lambda: account(DpSgd(0.1, 1.0, 1), 2.0), "delta = 2"),
+        (lambda: account(DpSgd(0.1, 1.0, 1), 1e-5, accountant="pdl"), "did you mean 'pld'"),
+        (lambda: calibrate(epsilon=0.0, delta=1e-5, sample_rate=0.1, steps=1), "epsilon = 0"),
+        (lambda: calibrate(epsilon=1.0, delta=0.0, sample_rate=0.1, steps=1), "delta = 0"),
+    ],
+)
+def test_misuse_is_refused_in_words(call, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        call()

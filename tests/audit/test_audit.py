@@ -1,0 +1,237 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epsilometer import (
+    BestOnSame,
+    ClipBkd,
+    Gradient,
+    InvalidInput,
+    PairedRuns,
+    PointClaim,
+    Recipe,
+    digits,
+    refute_curve,
+    run,
+    summary,
+    to_json,
+)
+from epsilometer.adversaries import IN, OUT
+from epsilometer.audit import Outcome, Plan, craft, decide, judge, parse_spec, run_trial, spec_from_dict
+from epsilometer.claims import GaussianClaim, Relation
+
+QUICK = {"training": {"steps": 10, "sample_rate": 0.3}, "audit": {"trials": 150}}
+
+
+def quick(**sections) -> Plan:
+    return spec_from_dict({**QUICK, **sections}).plan()
+
+
+@pytest.fixture(scope="module")
+def correct():
+    return run(quick())
+
+
+def test_a_correct_training_is_not_accused(correct) -> None:
+    assert correct.verdict.outcome is not Outcome.VIOLATED
+    assert correct.lower_bound.epsilon < correct.upper_bound.epsilon
+    assert correct.noise_limit > correct.plan.recipe.noise_multiplier
+
+
+def test_half_of_the_noise_is_a_violation() -> None:
+    result = run(quick(faults={"noise_scale": 0.4}))
+    assert result.verdict.outcome is Outcome.VIOLATED
+    assert "FAULT INJECTED" in summary(result)
+    assert result.noise_limit < result.plan.recipe.noise_multiplier
+
+
+def test_the_same_plan_gives_the_same_result(correct) -> None:
+    again = run(quick())
+    np.testing.assert_array_equal(again.evidence.in_scores, correct.evidence.in_scores)
+    np.testing.assert_array_equal(again.evidence.out_scores, correct.evidence.out_scores)
+    assert again.verdict == correct.verdict
+    assert again.plan.fingerprint() == correct.plan.fingerprint()
+
+
+def test_a_trial_is_a_pure_function_of_plan_world_and_index(correct) -> None:
+    plan = correct.plan
+    game = craft(plan)
+    for world, index in ((IN, 7), (OUT, 3), (IN, 0), (IN, 7)):
+        scores = correct.evidence.in_scores if world == IN else correct.evidence.out_scores
+        assert run_trial(plan, game, world, index) == scores[index]
+
+
+def test_worlds_and_trials_share_no_randomness(correct) -> None:
+    both = np.r_[correct.evidence.out_scores, correct.evidence.in_scores]
+    assert len(np.unique(both)) == len(both)
+    assert abs(np.corrcoef(correct.evidence.out_scores, correct.evidence.in_scores)[0, 1]) < 0.35
+    other = run(quick(audit={"trials": 150, "seed": 1}))
+    assert not np.intersect1d(other.evidence.out_scores, correct.evidence.out_scores).size
+
+
+def test_correct_trainings_are_hardly_ever_accused() -> None:
+    """40 audits of a correct training at 80 % confidence: 8 accusations would be the limit's mean."""
+    accused = 0
+    for seed in range(40):
+        plan = quick(audit={"trials": 40, "seed": seed, "confidence": 0.8}, training={"steps": 2, "sample_rate": 0.3})
+        accused += run(plan).verdict.outcome is Outcome.VIOLATED
+    assert accused <= 14  # P[Bin(40, .2) > 14] < .01
+
+
+def test_replace_and_groups_go_all_the_way() -> None:
+    result = run(quick(claim={"relation": "replace"}, adversary={"name": "clipbkd", "copies": 2}))
+    assert result.lower_bound.group_size == 2
+    assert result.lower_bound.relation is result.upper_bound.relation is Relation.REPLACE
+
+
+def runs(mu: float, n: int) -> PairedRuns:
+    rng = np.random.default_rng(5)
+    return PairedRuns(rng.normal(size=n), rng.normal(mu, size=n))
+
+
+@pytest.mark.parametrize(
+    ("mu", "n", "outcome"),
+    [
+        (1.0, 500, Outcome.CONSISTENT),  # a strong attack, enough trials, a true claim
+        (1.0, 30, Outcome.INCONCLUSIVE),  # too few trials
+        (0.05, 500, Outcome.INCONCLUSIVE),  # too weak an attack
+        (2.0, 500, Outcome.VIOLATED),
+    ],
+)
+def test_the_verdict_needs_power_to_say_consistent(mu: float, n: int, outcome: Outcome) -> None:
+    evidence, claim = runs(mu, n), GaussianClaim(1.0)
+    from epsilometer import UnionBound
+
+    found = decide(evidence, claim, refute_curve(evidence, claim), UnionBound(), claim.epsilon_at(1e-5))
+    assert found.outcome is outcome
+
+
+def test_an_estimate_never_accuses() -> None:
+    evidence, claim = runs(3.0, 500), GaussianClaim(0.5)
+    test = refute_curve(evidence, claim, thresholds=BestOnSame())
+    assert test.refuted
+    found = decide(evidence, claim, test, BestOnSame(), 2.0)
+    assert found.outcome is Outcome.INCONCLUSIVE
+    assert "estimate" in found.reason
+
+
+def test_an_empty_promise_is_inconclusive() -> None:
+    plan = quick(training={"steps": 5, "sample_rate": 0.3, "noise_multiplier": 0.0}, adversary={"name": "clipbkd"})
+    result = run(plan)
+    assert math.isinf(result.upper_bound.epsilon)
+    assert result.verdict.outcome is Outcome.INCONCLUSIVE
+
+
+def test_a_point_claim_that_theory_does_not_support_is_tested_all_the_same() -> None:
+    plan = quick(claim={"epsilon": 0.2}, training={"steps": 10, "sample_rate": 0.3, "noise_multiplier": 0.5})
+    assert isinstance(plan.claim, PointClaim)
+    assert plan.upper_bound.epsilon > 10
+    assert run(plan).verdict.outcome is Outcome.VIOLATED
+
+
+def test_the_document_has_what_the_schema_promises(correct) -> None:
+    document = json.loads(json.dumps(to_json(correct)))
+    assert document["schema"] == 1
+    promised = ["verdict", "claim", "upper_bound", "lower_bound", "trials", "seconds", "seed", "versions"]
+    assert set(promised) <= document.keys()
+    assert {"epsilon", "delta", "confidence", "method", "kind", "threshold", "counts"} <= document["lower_bound"].keys()
+    assert document["trials"] == {"out": 150, "in": 150}
+
+
+def test_the_summary_says_it_all(correct) -> None:
+    text = summary(correct)
+    for word in ("training", "claim", "theory", "adversary", "proved", "verdict", "certified", "0.95 confidence"):
+        assert word in text
+
+
+def test_judging_is_separate_from_playing(correct) -> None:
+    assert judge(correct.plan, correct.evidence).verdict == correct.verdict
+
+
+def test_every_field_of_a_plan_is_in_its_fingerprint() -> None:
+    prints = {
+        quick(**change).fingerprint()
+        for change in (
+            {},
+            {"claim": {"epsilon": 3.0}},
+            {"claim": {"delta": 1e-6}},
+            {"claim": {"form": "point"}, "training": {**QUICK["training"], "noise_multiplier": 1.0}}
+            | {"claim": {"epsilon": 4.0}},
+            {"training": {"steps": 11, "sample_rate": 0.3}},
+            {"adversary": {"coordinates": 10}},
+            {"audit": {"trials": 151}},
+            {"audit": {"trials": 150, "seed": 9}},
+            {"audit": {"trials": 150, "thresholds": "split"}},
+            {"faults": {"noise_scale": 0.9}},
+            {"model": {"init_seed": 4}},
+        )
+    }
+    assert len(prints) == 11
+
+
+@pytest.mark.parametrize(
+    ("toml", "words"),
+    [
+        ("[claims]\nepsilon = 1.0", "did you mean 'claim'"),
+        ("[training]\nlerning_rate = 1.0", "training.lerning_rate = 1.0.*did you mean 'learning_rate'"),
+        ("[training]\nsteps = 1.5", "training.steps = 1.5: expected a whole number"),
+        ('[audit]\ntrials = "many"', "audit.trials = 'many': expected a whole number"),
+        ("[audit]\ntrials = -3", "trials = -3"),
+        ("[audit]\nconfidence = 1.0", "confidence = 1.0"),
+        ("[claim]\ndelta = 1.0", "delta = 1.0"),
+        ("[claim]\ndelta = 0.0", "delta = 0"),
+        ("[claim]\nepsilon = -1.0", "epsilon = -1"),
+        ('[claim]\nrelation = "add"', "relation = 'add'"),
+        ('[claim]\nform = "pont"', "did you mean 'point'"),
+        ('[claim]\nform = "point"\n[training]\nnoise_multiplier = 1.0', "the ε of a point claim"),
+        ('[claim]\nform = "curve"\nepsilon = 1.0\n[training]\nnoise_multiplier = 1.0', "not both"),
+        ('[adversary]\nname = "gradiant"', "did you mean 'gradient'"),
+        ('[adversary]\nname = "clipbkd"\ncoordinates = 3', "adversary.coordinates = 3"),
+        ('[data]\nname = "digitz"', "did you mean 'digits'"),
+        ('[model]\nname = "logistics"', "did you mean 'logistic'"),
+        ('[audit]\nthresholds = "best"', "did you mean 'best-on-same'"),
+        ('[audit]\nthresholds = "fixed"', "a number exactly when"),
+        ('[audit]\naccountant = "gdp"', "one of basic, moments, pld"),
+        ("[faults]\nnoise_scale = -1.0", "noise_scale = -1"),
+        ("claim = 3", "claim = 3: expected a section"),
+        ("[claim", "expected a TOML file"),
+        ("a.b.c = 1", "did you mean|one of"),
+    ],
+)
+def test_bad_specs_are_refused_in_words(toml: str, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        parse_spec(toml).plan()
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
+def test_arbitrary_bytes_never_crash_the_spec_parser(content: bytes) -> None:
+    try:
+        parse_spec(content)
+    except InvalidInput as error:
+        assert "\n" not in str(error)
+
+
+values = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.lists(st.integers(), max_size=2)
+)
+sections = st.sampled_from(["claim", "data", "model", "training", "adversary", "audit", "faults", "x"])
+keys = st.sampled_from(["epsilon", "delta", "name", "steps", "trials", "sample_rate", "noise_scale", "threshold", "y"])
+
+
+@given(st.dictionaries(sections, st.dictionaries(keys, values, max_size=3) | values, max_size=4))
+def test_arbitrary_values_never_crash_the_spec(content) -> None:
+    try:
+        spec_from_dict(content)
+    except InvalidInput as error:
+        assert "\n" not in str(error)
+
+
+def test_a_plan_needs_matching_records() -> None:
+    data = digits()
+    with pytest.raises(InvalidInput, match="the 1797 records"):
+        Plan(GaussianClaim(1.0), 1e-5, data, Recipe(records=5), Gradient())
+    assert Plan(GaussianClaim(1.0), 1e-5, data, Recipe(records=1797), ClipBkd()).relation is Relation.ADD_REMOVE

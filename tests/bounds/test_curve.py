@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+
+from epsilometer import (
+    BestOnSame,
+    Counts,
+    GaussianClaim,
+    PairedRuns,
+    PointClaim,
+    Relation,
+    RelationMismatch,
+    UnionBound,
+    clopper_pearson,
+    largest_noise_multiplier,
+    refute_curve,
+)
+from epsilometer.bounds import Kind
+
+
+def runs(mu: float, n: int = 500, seed: int = 1) -> PairedRuns:
+    rng = np.random.default_rng(seed)
+    return PairedRuns(rng.normal(size=n), rng.normal(mu, size=n))
+
+
+def test_a_curve_is_refuted_where_its_point_is_not() -> None:
+    curve = GaussianClaim(1.0)
+    point = PointClaim(curve.epsilon_at(1e-5), 1e-5)
+    assert refute_curve(runs(2.0), curve).refuted
+    assert not refute_curve(runs(2.0), point).refuted
+    assert not refute_curve(runs(1.0), curve).refuted
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 3.0, 4.0])
+def test_a_point_is_refuted_exactly_when_the_bound_exceeds_it(epsilon: float) -> None:
+    evidence = runs(3.0)
+    bound = clopper_pearson(evidence, delta=1e-5).epsilon
+    assert refute_curve(evidence, PointClaim(epsilon, 1e-5)).refuted == (bound > epsilon)
+
+
+def test_the_noise_limit_separates_refuted_from_allowed() -> None:
+    evidence = runs(1.0, n=2000)
+    limit = largest_noise_multiplier(evidence, lambda sigma: GaussianClaim(1 / sigma))
+    assert 1.0 < limit < 1.3
+    assert refute_curve(evidence, GaussianClaim(1 / limit)).refuted
+    assert not refute_curve(evidence, GaussianClaim(1.002 / limit)).refuted
+    blind = largest_noise_multiplier(PairedRuns([0.0], [0.0]), lambda sigma: GaussianClaim(1 / sigma))
+    assert blind == np.inf
+
+
+def test_an_estimate_says_so() -> None:
+    assert refute_curve(runs(1.0), GaussianClaim(0.5), thresholds=BestOnSame()).kind is Kind.ESTIMATE
+
+
+def test_relations_must_agree() -> None:
+    with pytest.raises(RelationMismatch):
+        refute_curve(Counts(1, 0, 0, 1, Relation.REPLACE), PointClaim(1.0))
+    with pytest.raises(RelationMismatch):
+        largest_noise_multiplier(runs(1.0), lambda s: GaussianClaim(1 / s, Relation.REPLACE))
+
+
+def test_the_shown_pair_comes_nearest_to_refuting() -> None:
+    test = refute_curve(runs(1.5), GaussianClaim(1.4), thresholds=UnionBound(thresholds=(-5.0, 0.7, 5.0)))
+    assert test.pair.threshold == 0.7
+    assert test.to_dict()["claim"]["mu"] == 1.4

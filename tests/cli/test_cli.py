@@ -1,0 +1,228 @@
+"""The program as its users meet it: real processes, exit codes, one line for each mistake."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epsilometer import InvalidInput, __version__
+from epsilometer.cli.scores import parse_scores
+
+QUICK = "[training]\nsteps = 4\nsample_rate = 0.3\n[audit]\ntrials = 60\n"
+
+
+def epsilometer(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "epsilometer", *arguments], capture_output=True, text=True, cwd=cwd, timeout=120,
+        check=False, env={**os.environ, "COLUMNS": "200"},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    path = tmp_path / "scores.csv"
+    rows = [f"{world},{score}" for world in (0, 1) for score in range(40 * world, 40 * world + 100)]
+    path.write_text("world,score\n" + "\n".join(rows) + "\n")
+    return path
+
+
+COMMANDS = ["audit", "account", "bound", "power", "list"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples(command: str) -> None:
+    shown = epsilometer(command, "--help")
+    assert shown.returncode == 0
+    assert "Examples" in shown.stdout
+    assert f"epsilometer {command}" in shown.stdout
+    assert "--json" in shown.stdout
+
+
+def test_the_program_lists_its_commands() -> None:
+    shown = epsilometer("--help")
+    assert all(command in shown.stdout for command in COMMANDS)
+    assert epsilometer("--version").stdout.strip() == __version__
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["account", "--sample-rate", "0.01", "--noise-multiplier", "4", "--steps", "100", "--accountant", "all"],
+        ["account", "--sample-rate", "0.1", "--epsilon", "2", "--steps", "10", "--relation", "replace"],
+        ["bound", "--counts", "970", "20", "30", "980", "--delta", "1e-5"],
+        ["power", "--epsilon", "1", "--true-epsilon", "4"],
+        ["list"],
+    ],
+    ids=" ".join,
+)
+def test_json_is_one_object_with_a_schema(arguments: list[str]) -> None:
+    shown = epsilometer(*arguments, "--json")
+    assert shown.returncode == 0
+    assert json.loads(shown.stdout)["schema"] == 1
+    assert epsilometer(*arguments).stdout
+
+
+def test_no_heavy_imports_where_they_are_not_needed() -> None:
+    """Help must be quick: no numpy, scipy, torch or scikit-learn; and no torch for anything but training."""
+    code = (
+        "import sys; sys.argv = ['epsilometer', *{arguments!r}]\n"
+        "from epsilometer.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print([m for m in {heavy!r} if m in sys.modules], file=sys.stderr)"
+    )
+    light = ("torch", "sklearn.datasets", "jax")
+    cases = [
+        (["--help"], (*light, "numpy", "scipy", "dp_accounting", "pydantic.main")),
+        (["list"], (*light, "dp_accounting")),
+        (["power", "--epsilon", "1"], (*light, "dp_accounting", "scipy.stats")),
+        (["bound", "--counts", "9", "1", "1", "9"], (*light, "dp_accounting", "scipy.stats")),
+        (["account", "--sample-rate", "0.1", "--noise-multiplier", "1", "--steps", "2"], light),
+    ]
+    for arguments, heavy in cases:
+        script = code.format(arguments=arguments, heavy=[m for m in heavy if m != "pydantic.main"])
+        shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        assert shown.stderr.strip().splitlines()[-1] == "[]", arguments
+
+
+def test_bound_from_scores(scores: Path) -> None:
+    found = json.loads(epsilometer("bound", str(scores), "--json").stdout)["lower_bound"]
+    assert found["kind"] == "certified"
+    assert found["epsilon"] > 0.3
+    estimate = json.loads(epsilometer("bound", str(scores), "--method", "best-on-same", "--json").stdout)
+    assert estimate["lower_bound"]["kind"] == "estimate"
+    fixed = json.loads(epsilometer("bound", str(scores), "--threshold", "99", "--json").stdout)["lower_bound"]
+    assert fixed["counts"] == {"tp": 40, "fp": 0, "fn": 60, "tn": 100}
+
+
+def test_a_refuted_claim_is_exit_code_1() -> None:
+    counts = ["--counts", "970", "20", "30", "980", "--delta", "1e-5"]
+    assert epsilometer("bound", *counts, "--claim", "3").returncode == 1
+    assert epsilometer("bound", *counts, "--claim", "3.5").returncode == 0
+
+
+def test_an_estimate_refutes_nothing(scores: Path) -> None:
+    shown = epsilometer("bound", str(scores), "--method", "best-on-same", "--claim", "0.01", "--json")
+    assert shown.returncode == 0
+    assert json.loads(shown.stdout)["refuted"] is False
+
+
+def test_audit_writes_what_bound_can_read(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(QUICK)
+    shown = epsilometer("audit", "spec.toml", "--out", "run", "--json", cwd=tmp_path)
+    assert shown.returncode == 0
+    document = json.loads(shown.stdout)
+    assert document["verdict"] in ("consistent", "inconclusive")
+    assert json.loads((tmp_path / "run" / "result.json").read_text()) == document
+    again = epsilometer("bound", "run/scores.csv", "--delta", "1e-5", "--json", cwd=tmp_path)
+    assert json.loads(again.stdout)["lower_bound"] == document["lower_bound"]
+    # Nothing is overwritten.
+    before = (tmp_path / "run" / "result.json").read_bytes()
+    refused = epsilometer("audit", "spec.toml", "--out", "run", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "without result.json" in refused.stderr
+    assert (tmp_path / "run" / "result.json").read_bytes() == before
+
+
+def test_options_override_the_spec_and_faults_are_seen(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(QUICK)
+    options = ["--trials", "150", "--seed", "3", "--confidence", "0.9", "--noise-scale", "0.25", "--json"]
+    shown = epsilometer("audit", "spec.toml", *options, cwd=tmp_path)
+    document = json.loads(shown.stdout)
+    assert shown.returncode == 1
+    assert document["verdict"] == "violated"
+    assert (document["seed"], document["lower_bound"]["confidence"], document["trials"]["in"]) == (3, 0.9, 150)
+    assert document["faults"] == {"noise_scale": 0.25}
+    assert "trials: 300 of 300" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"world,score\n0,nan\n1,1", "score in line 2 = 'nan'"),
+        (b"world,score\n0,\n1,1", "score in line 2 = ''"),
+        (b"world,score\n", "no row with world 0"),
+        (b"world,score\n0,1", "no row with world 1"),
+        (b"world,score\n2,1", "world in line 2 = '2'"),
+        (b"world,score\n0\n1,1", "line 2"),
+        (b"a,b\n1,2", "the columns world and score"),
+        (b"", "the columns world and score"),
+        (b"\xff\xfe", "not UTF-8"),
+    ],
+)
+def test_bad_score_files_are_refused_in_one_line(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_bytes(content)
+    shown = epsilometer("bound", str(path))
+    assert shown.returncode == 2
+    assert words in shown.stderr
+    assert len(shown.stderr.strip().splitlines()) == 1
+    assert shown.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["bound", "missing.csv"], "missing.csv"),
+        (["bound", "."], "a readable file"),
+        (["bound"], "exactly one of them"),
+        (["bound", "--counts", "1", "-2", "3", "4"], "fp = -2"),
+        (["bound", "--counts", "1", "2", "3", "4", "--delta", "1"], "delta = 1.0"),
+        (["bound", "--counts", "1", "2", "3", "4", "--delta", "nan"], "delta = nan"),
+        (["bound", "--counts", "1", "2", "3", "4", "--confidence", "0"], "confidence = 0.0"),
+        (["bound", "--counts", "1", "2", "3", "4", "--claim", "-1"], "--claim = -1.0"),
+        (["bound", "--counts", "1", "2", "3", "4", "--method", "split"], "none of them with --counts"),
+        (["bound", "--counts", "1", "2", "3"], "'--counts' requires 4 arguments"),
+        (["bound", "--delta", "abc"], "given: 'abc'"),
+        (["bund"], "Did you mean 'bound'"),
+        (["account", "--sample-rate", "0.1", "--steps", "5"], "exactly one of them"),
+        (["account", "--sample-rate", "2", "--steps", "5", "--noise-multiplier", "1"], "sample_rate = 2"),
+        (["account", "--sample-rate", "0.1", "--steps", "5", "--noise-multiplier", "1", "--accountant", "x"], "'x'"),
+        (
+            ["account", "--sample-rate", "0.1", "--steps", "5", "--noise-multiplier", "1", "--relation", "rep"],
+            "replace",
+        ),
+        (["power", "--epsilon", "4", "--true-epsilon", "3"], "more than the claimed 4"),
+        (["audit", "--adversary", "nobody"], "adversary.name = 'nobody'"),
+        (["audit", "--trials", "0"], "trials = 0"),
+        (["audit", "missing.toml"], "missing.toml"),
+        (["audit", "--noise-scale", "-1"], "noise_scale = -1"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_arguments_are_refused_in_one_line(arguments: list[str], words: str) -> None:
+    shown = epsilometer(*arguments)
+    assert shown.returncode == 2
+    assert words in shown.stderr
+    assert len(shown.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in shown.stderr
+
+
+def test_ctrl_c_is_exit_code_130() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "epsilometer", "audit", "--trials", "3000"], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline() == "trials: 600 of 6000\n"
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted" in rest
+    assert "Traceback" not in rest
+
+
+@given(st.binary(max_size=300) | st.text(alphabet='world,score\n01.5-einfa" ', max_size=200).map(str.encode))
+def test_arbitrary_bytes_never_crash_the_score_parser(content: bytes) -> None:
+    try:
+        out, member = parse_scores(content)
+    except InvalidInput as error:
+        assert "\n" not in str(error)
+    else:
+        assert out
+        assert member

@@ -1,0 +1,96 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epsilometer import CurveClaim, GaussianClaim, InvalidInput, PointClaim, Relation, RelationMismatch
+from epsilometer.claims import require_same_relation
+
+epsilons = st.floats(0, 20)
+deltas = st.floats(0, 0.5)
+rates = st.floats(0, 1)
+
+
+@given(epsilons, deltas, rates, st.integers(1, 4))
+def test_a_point_obeys_both_inequalities(epsilon: float, delta: float, fpr: float, k: int) -> None:
+    claim = PointClaim(epsilon, delta)
+    tpr = claim.max_tpr(fpr).item()
+    assert fpr <= tpr <= 1
+    assert tpr <= math.exp(epsilon) * fpr + delta + 1e-12
+    assert (1 - fpr - delta) * math.exp(-epsilon) <= 1 - tpr + 1e-12 or tpr == fpr
+    # Group privacy by composition is never looser than the usual (kε, δΣe^{iε}).
+    assert claim.max_tpr(fpr, k).item() <= claim.group(k).max_tpr(fpr).item() + 1e-12
+
+
+@given(st.floats(0.01, 5), rates, rates)
+def test_curves_are_monotone_and_above_chance(mu: float, a: float, b: float) -> None:
+    claim = GaussianClaim(mu)
+    low, high = sorted((a, b))
+    assert low <= claim.max_tpr(low) <= claim.max_tpr(high) <= 1
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_groups_of_a_gaussian_curve_are_gaussian(k: int) -> None:
+    fprs = np.linspace(0.001, 0.999, 50)
+    np.testing.assert_allclose(GaussianClaim(0.4).max_tpr(fprs, k), GaussianClaim(0.4 * k).max_tpr(fprs), rtol=1e-9)
+
+
+def test_a_curve_is_as_sharp_as_its_sharpest_point() -> None:
+    points = [(0.0, 0.3), (1.0, 0.05), (3.0, 1e-4)]
+    curve = CurveClaim(*map(tuple, zip(*points, strict=True)))
+    fprs = np.linspace(0, 1, 101)
+    sharpest = np.min([PointClaim(e, d).max_tpr(fprs) for e, d in points], axis=0)
+    np.testing.assert_array_equal(curve.max_tpr(fprs), sharpest)
+    assert curve.epsilon_at(0.05) == 1.0
+    assert curve.epsilon_at(1e-9) == math.inf
+
+
+def test_a_curve_may_differ_between_directions() -> None:
+    two_way = CurveClaim((1.0,), (0.2,), reverse_deltas=(0.0,))
+    assert two_way.max_tpr(0.0) == 0.2
+    assert two_way.max_tpr(0.9).item() == pytest.approx(1 - 0.1 * math.exp(-1))
+
+
+def test_an_infinite_epsilon_allows_everything() -> None:
+    assert PointClaim(math.inf).max_tpr([0.0, 0.5, 1.0]).tolist() == [1, 1, 1]
+    assert GaussianClaim(math.inf).max_tpr(0.0) == 1
+
+
+@given(st.floats(0.05, 6), st.floats(1e-9, 0.2))
+def test_gaussian_epsilon_and_mu_are_inverse(mu: float, delta: float) -> None:
+    epsilon = GaussianClaim(mu).epsilon_at(delta)
+    if 0 < epsilon < 50:
+        assert GaussianClaim.through(epsilon, delta).mu == pytest.approx(mu, rel=1e-6)
+
+
+def test_point_epsilon_at_another_delta_is_the_worst_mechanisms() -> None:
+    # Randomized response with ε has δ(ε') = (e^ε − e^ε')/(1 + e^ε).
+    epsilon, smaller = 2.0, 1.2
+    delta = (math.exp(epsilon) - math.exp(smaller)) / (1 + math.exp(epsilon))
+    assert PointClaim(epsilon).epsilon_at(delta) == pytest.approx(smaller)
+    assert PointClaim(1.0, 1e-5).epsilon_at(1e-6) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: PointClaim(-1), "epsilon = -1"),
+        (lambda: PointClaim(math.nan), "epsilon = nan"),
+        (lambda: PointClaim(1, 1.0), "delta = 1.0"),
+        (lambda: PointClaim(1, 0, "replaced"), "did you mean 'replace'"),  # type: ignore[arg-type]
+        (lambda: GaussianClaim(-0.1), "mu = -0.1"),
+        (lambda: CurveClaim((1.0,), ()), "sequences of one length"),
+        (lambda: PointClaim(1).max_tpr(1.5), "fpr = 1.5"),
+        (lambda: PointClaim(1).max_tpr(0.5, group_size=0), "group_size = 0"),
+    ],
+)
+def test_bad_claims_are_refused_in_words(make, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        make()
+
+
+def test_relations_never_meet_silently() -> None:
+    with pytest.raises(RelationMismatch, match=r"the claim speaks of the replace relation, the evidence of add-remove"):
+        require_same_relation("the claim", Relation.REPLACE, "the evidence", Relation.ADD_REMOVE)

@@ -1,0 +1,48 @@
+"""What README and docs say is true: their code runs, their spec is the default, their commands exist."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from epsilometer.audit import Spec, parse_spec
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("code", blocks(README, "python"), ids=["audit", "bound"])
+def test_the_readmes_examples_run(code: str) -> None:
+    exec(compile(code, "README.md", "exec"), {})
+
+
+def test_the_spec_page_shows_every_key_with_its_default() -> None:
+    (text,) = blocks((ROOT / "docs" / "spec.md").read_text(), "toml")
+    shown = tomllib.loads(text)
+    commented = set(re.findall(r"^# (\w+) =", text, flags=re.MULTILINE))
+    defaults = Spec().model_dump()
+    for section, keys in defaults.items():
+        missing = keys.keys() - shown[section].keys() - commented
+        assert missing <= {"threshold"}, section  # explained beside `thresholds`
+    written = parse_spec(text).plan()
+    assert written.fingerprint() == Spec().plan().fingerprint()
+
+
+def test_the_readme_lists_the_commands() -> None:
+    from epsilometer.cli.app import _COMMANDS, app
+
+    names = {command.name or command.callback.__name__ for command in app.registered_commands}
+    assert names == set(_COMMANDS)
+    assert set(re.findall(r"^\| `epsilometer (\w+)", README, flags=re.MULTILINE)) == names
+    assert all(f"`{name}`" in (ROOT / "CHANGELOG.md").read_text() for name in names)
+
+
+def test_make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in ("audit", "test", "test-full", "bench", "docs", "lint"):
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE)
