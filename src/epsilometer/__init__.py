@@ -29,7 +29,7 @@ _HOMES = {
     "epsilometer.errors": ("EpsilometerError", "EvidenceMismatch", "InvalidInput", "RelationMismatch"),
     "epsilometer.evidence": ("Counts", "Membership", "OneRun", "PairedRuns"),
     "epsilometer.report": ("summary", "to_json"),
-    "epsilometer.training": ("Recipe", "train"),
+    "epsilometer.training": ("Recipe", "Watcher", "train", "train_many"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from epsilometer.errors import EpsilometerError, EvidenceMismatch, InvalidInput, RelationMismatch
     from epsilometer.evidence import Counts, Membership, OneRun, PairedRuns
     from epsilometer.report import summary, to_json
-    from epsilometer.training import Recipe, train
+    from epsilometer.training import Recipe, Watcher, train, train_many
 
 
 def __getattr__(name: str) -> object:

@@ -6,12 +6,14 @@ from epsilometer import ClipBkd, Dataset, Gradient, InvalidInput, Recipe, Relati
 from epsilometer.adversaries import ADVERSARIES, IN, OUT, Game
 from epsilometer.adversaries.clipbkd import least_singular_direction
 
+SEED = np.random.SeedSequence(0)
+
 
 def scores(game: Game, recipe: Recipe, world: int, trials: int) -> np.ndarray:
     found = []
     for index in range(trials):
         watcher = game.watch(world)
-        train(recipe, game.data(world), np.random.default_rng([world, index]), watcher)
+        train(recipe, game.data(world), np.random.SeedSequence([world, index]), watcher)
         found.append(watcher.score())
     return np.array(found)
 
@@ -24,7 +26,7 @@ def data() -> Dataset:
 def test_the_gradient_adversary_plays_the_gaussian_game_exactly(data: Dataset) -> None:
     """Full batch, watermark where natural gradients vanish: N(0, T) against N(μ, T)-like scores, μ = √T/σ."""
     recipe = Recipe(records=len(data), sample_rate=1.0, steps=4, noise_multiplier=2.0)
-    game = Gradient().craft(recipe, data, Relation.ADD_REMOVE, np.random.default_rng(0))
+    game = Gradient().craft(recipe, data, Relation.ADD_REMOVE, SEED)
     out, member = (scores(game, recipe, world, 200) for world in (OUT, IN))
     # The log-likelihood ratio of N(μ, 1) to N(0, 1) is N(∓μ²/2, μ²), here with μ = √4/2 = 1.
     for sample, mean in ((out, -0.5), (member, 0.5)):
@@ -34,7 +36,7 @@ def test_the_gradient_adversary_plays_the_gaussian_game_exactly(data: Dataset) -
 
 def test_under_replace_the_canary_turns_round(data: Dataset) -> None:
     recipe = Recipe(records=len(data), sample_rate=1.0, steps=1, noise_multiplier=2.0)
-    game = Gradient().craft(recipe, data, Relation.REPLACE, np.random.default_rng(0))
+    game = Gradient().craft(recipe, data, Relation.REPLACE, SEED)
     out, member = (scores(game, recipe, world, 300) for world in (OUT, IN))
     # Distance 2C at σ = 2: μ = 1.
     assert stats.kstest(out, "norm", args=(-0.5, 1.0)).pvalue > 1e-3
@@ -44,7 +46,7 @@ def test_under_replace_the_canary_turns_round(data: Dataset) -> None:
 def test_with_subsampling_the_scores_are_log_likelihood_ratios(data: Dataset) -> None:
     """E over the out-world of e^score is 1, and it is the mixture's: nothing is lost or invented."""
     recipe = Recipe(records=len(data), sample_rate=0.2, steps=3, noise_multiplier=1.5)
-    game = Gradient().craft(recipe, data, Relation.ADD_REMOVE, np.random.default_rng(0))
+    game = Gradient().craft(recipe, data, Relation.ADD_REMOVE, SEED)
     ratios = np.exp(scores(game, recipe, OUT, 400))
     assert abs(ratios.mean() - 1) < 4 * ratios.std() / 20
     assert scores(game, recipe, IN, 400).mean() > np.log(ratios).mean()
@@ -52,8 +54,8 @@ def test_with_subsampling_the_scores_are_log_likelihood_ratios(data: Dataset) ->
 
 def test_the_watermark_has_the_clip_norm_and_sits_on_quiet_coordinates(data: Dataset) -> None:
     recipe = Recipe(records=len(data), clip_norm=0.5)
-    game = Gradient(coordinates=12).craft(recipe, data, Relation.ADD_REMOVE, np.random.default_rng(0))
-    inserted = game.watch(IN)._gradient
+    game = Gradient(coordinates=12).craft(recipe, data, Relation.ADD_REMOVE, SEED)
+    inserted = game.watch(IN).inserted
     assert np.linalg.norm(inserted) == pytest.approx(0.5)
     silent_pixels = np.flatnonzero(data.x.max(axis=0) == 0)
     touched = np.flatnonzero(inserted)
@@ -63,7 +65,7 @@ def test_the_watermark_has_the_clip_norm_and_sits_on_quiet_coordinates(data: Dat
 
 def test_clipbkd_poisons_where_the_data_do_not_go(data: Dataset) -> None:
     recipe = Recipe(records=len(data))
-    game = ClipBkd(copies=3).craft(recipe, data, Relation.ADD_REMOVE, np.random.default_rng(0))
+    game = ClipBkd(copies=3).craft(recipe, data, Relation.ADD_REMOVE, SEED)
     assert len(game.in_data) == len(game.out_data) + 3
     assert game.group_size == 3
     poison = game.in_data.x[-1]
@@ -73,7 +75,7 @@ def test_clipbkd_poisons_where_the_data_do_not_go(data: Dataset) -> None:
 
 def test_clipbkd_under_replace_changes_a_label_only(data: Dataset) -> None:
     recipe = Recipe(records=len(data))
-    game = ClipBkd(copies=2).craft(recipe, data, Relation.REPLACE, np.random.default_rng(0))
+    game = ClipBkd(copies=2).craft(recipe, data, Relation.REPLACE, SEED)
     assert len(game.in_data) == len(game.out_data)
     np.testing.assert_array_equal(game.in_data.x, game.out_data.x)
     assert np.flatnonzero(game.in_data.y != game.out_data.y).tolist() == [1797, 1798]
@@ -81,7 +83,7 @@ def test_clipbkd_under_replace_changes_a_label_only(data: Dataset) -> None:
 
 def test_clipbkd_separates_perfectly_without_noise(data: Dataset) -> None:
     recipe = Recipe(records=len(data), noise_multiplier=0.0, steps=50)
-    game = ClipBkd().craft(recipe, data, Relation.ADD_REMOVE, np.random.default_rng(0))
+    game = ClipBkd().craft(recipe, data, Relation.ADD_REMOVE, SEED)
     assert scores(game, recipe, OUT, 10).max() < scores(game, recipe, IN, 10).min()
 
 
@@ -100,10 +102,9 @@ def test_every_adversary_states_its_threat_model() -> None:
 
 
 def test_impossible_games_are_refused_in_words(data: Dataset) -> None:
-    rng = np.random.default_rng(0)
     with pytest.raises(InvalidInput, match="at most the model's 650 parameters"):
-        Gradient(coordinates=651).craft(Recipe(records=len(data)), data, Relation.ADD_REMOVE, rng)
+        Gradient(coordinates=651).craft(Recipe(records=len(data)), data, Relation.ADD_REMOVE, SEED)
     with pytest.raises(InvalidInput, match="clipbkd"):
-        Gradient().craft(Recipe(records=len(data), noise_multiplier=0.0), data, Relation.ADD_REMOVE, rng)
+        Gradient().craft(Recipe(records=len(data), noise_multiplier=0.0), data, Relation.ADD_REMOVE, SEED)
     with pytest.raises(InvalidInput, match="copies = 0"):
         ClipBkd(copies=0)

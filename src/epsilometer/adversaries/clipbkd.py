@@ -9,10 +9,9 @@ import numpy as np
 
 from epsilometer import checks
 from epsilometer.adversaries.game import Adversary, Game, ScoringWatcher, ThreatModel
-from epsilometer.claims import Relation
+from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
-from epsilometer.training import Network, Recipe, network_for, train
-from epsilometer.training.models import Array32
+from epsilometer.training import Array, Network, Recipe, network_for, train
 
 
 @dataclass(frozen=True)
@@ -36,11 +35,11 @@ class ClipBkd(Adversary):
     def __post_init__(self) -> None:
         checks.whole("copies", self.copies, least=1)
 
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, rng: np.random.Generator) -> Game:
+    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
         network = network_for(recipe, data)
         poison = least_singular_direction(data.x) * np.median(np.linalg.norm(data.x, axis=1))
         poison = poison.astype(np.float32)
-        logits = network.logits(train(recipe, data, rng, noise_scale=0.0), poison[None])[0]
+        logits = network.logits(train(recipe, data, seed, noise_scale=0.0), poison[None])[0]
         label, likely = int(np.argmin(logits)), int(np.argmax(logits))
         out_data = data.plus(poison, likely, self.copies) if relation is Relation.REPLACE else data
         in_data = data.plus(poison, label, self.copies)
@@ -55,12 +54,12 @@ def least_singular_direction(x: np.ndarray) -> np.ndarray:
 
 
 class _FinalLogit(ScoringWatcher):
-    def __init__(self, network: Network, poison: Array32, label: int) -> None:
+    def __init__(self, network: Network, poison: Array, label: int) -> None:
         self._network, self._label = network, label
         self._points = np.stack([poison, np.zeros_like(poison)])
         self._score = np.nan
 
-    def finish(self, parameters: Array32) -> None:
+    def finish(self, parameters: Array, projections: Floats) -> None:
         at_poison, at_zero = self._network.logits(parameters, self._points)[:, self._label]
         self._score = float(at_poison) - float(at_zero)
 

@@ -54,5 +54,5 @@ class Adversary(ABC):
     threat: ClassVar[ThreatModel]
 
     @abstractmethod
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, rng: np.random.Generator) -> Game:
+    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
         """Prepare the worlds and the scoring, knowing the recipe and the data but no trial."""

@@ -9,11 +9,10 @@ import numpy as np
 
 from epsilometer import checks
 from epsilometer.adversaries.game import IN, Adversary, Game, ScoringWatcher, ThreatModel
-from epsilometer.claims import Relation
+from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
-from epsilometer.training import Recipe, Watcher, network_for, train
-from epsilometer.training.models import Array32
+from epsilometer.training import Array, Recipe, Watcher, network_for, train
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Gradient(Adversary):
     def __post_init__(self) -> None:
         checks.whole("coordinates", self.coordinates, least=1)
 
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, rng: np.random.Generator) -> Game:
+    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
         parameters = network_for(recipe, data).parameters
         if self.coordinates > parameters:
             raise InvalidInput("coordinates", self.coordinates, f"at most the model's {parameters} parameters")
@@ -47,9 +46,9 @@ class Gradient(Adversary):
                 "noise_multiplier", 0, "noise > 0 for a likelihood ratio", "use the clipbkd adversary instead"
             )
         movement = _Movement(parameters)
-        train(recipe, data, rng, movement, noise_scale=0.0)
+        train(recipe, data, seed, movement, noise_scale=0.0)
         quiet = np.argsort(movement.total, kind="stable")[: self.coordinates]
-        direction = np.zeros(parameters, dtype=np.float32)
+        direction = np.zeros(parameters)
         direction[quiet] = np.where(np.arange(self.coordinates) % 2 == 0, 1, -1) / np.sqrt(self.coordinates)
         # What the canary contributes in each world, in clip norms along the direction.
         absent = -1.0 if relation is Relation.REPLACE else 0.0
@@ -63,27 +62,24 @@ class Gradient(Adversary):
 class _Movement(Watcher):
     """How much natural gradients move each parameter."""
 
+    stepwise = True
+
     def __init__(self, parameters: int) -> None:
         self.total = np.zeros(parameters)
 
-    def observe(self, step: int, noisy_sum: Array32) -> None:
+    def observe(self, step: int, noisy_sum: Array) -> None:
         self.total += np.abs(noisy_sum)
 
 
 class _Watermark(ScoringWatcher):
-    def __init__(self, recipe: Recipe, direction: Array32, inserted: float, absent: float) -> None:
-        self._recipe, self._direction = recipe, direction
-        self._gradient = np.float32(inserted * recipe.clip_norm) * direction if inserted else None
-        self._absent = absent
-        self._projections = np.empty(recipe.steps)
+    def __init__(self, recipe: Recipe, direction: Floats, inserted: float, absent: float) -> None:
+        self._recipe, self._absent = recipe, absent
+        self.probe = direction
+        if inserted:
+            self.inserted = inserted * recipe.clip_norm * direction
 
-    def contribute(self, step: int, gradient_sum: Array32, rng: np.random.Generator) -> None:
-        # The coin is tossed in both worlds, so that both draw the same number of random values.
-        if rng.random() < self._recipe.sample_rate and self._gradient is not None:
-            gradient_sum += self._gradient
-
-    def observe(self, step: int, noisy_sum: Array32) -> None:
-        self._projections[step] = noisy_sum @ self._direction
+    def finish(self, parameters: Array, projections: Floats) -> None:
+        self._projections = projections
 
     def score(self) -> float:
         q, sigma = self._recipe.sample_rate, self._recipe.noise_multiplier

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from epsilometer.accounting import DpSgd, UpperBound, curve
 from epsilometer.adversaries import IN, OUT
 from epsilometer.audit.plan import Plan
-from epsilometer.audit.trial import craft, run_trial
+from epsilometer.audit.trial import craft, run_trials
 from epsilometer.audit.verdict import Verdict, decide
 from epsilometer.bounds import (
     ClaimTest,
@@ -61,8 +61,7 @@ def play(plan: Plan, progress: Progress | None = None) -> PairedRuns:
     with threadpool_limits(limits=1):  # small products: threads cost more than they bring, and change rounding
         game = craft(plan)
         for index in range(plan.trials):
-            for world in (OUT, IN):
-                scores[world, index] = run_trial(plan, game, world, index)
+            scores[:, index] = run_trials(plan, game, [(OUT, index), (IN, index)])
             if progress is not None:
                 progress(2 * (index + 1), 2 * plan.trials)
     return PairedRuns(scores[OUT], scores[IN], game.relation, game.group_size)

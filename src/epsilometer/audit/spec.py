@@ -38,10 +38,12 @@ class DataSection(_Section):
 
 class ModelSection(_Section):
     name: str = "logistic"
-    hidden: int = 32
+    hidden: list[int] = [32]
+    activation: str = "relu"
     initialisation: str = "fixed"
     init_scale: float = 1.0
     init_seed: int = 0
+    precision: str = "float32"
 
 
 class TrainingSection(_Section):
@@ -112,10 +114,12 @@ class Spec(_Section):
             clip_norm=self.training.clip_norm,
             learning_rate=self.training.learning_rate,
             model=self.model.name,
-            hidden=self.model.hidden,
+            hidden=tuple(self.model.hidden),
+            activation=self.model.activation,
             initialisation=self.model.initialisation,
             init_scale=self.model.init_scale,
             init_seed=self.model.init_seed,
+            precision=self.model.precision,
         )
         claim: Claim = claim_curve(recipe, relation)
         if form == "point":
@@ -201,6 +205,7 @@ def _explain(error: Any) -> EpsilometerError:
         "float_type": "a number",
         "int_type": "a whole number",
         "string_type": "a text in quotes",
+        "list_type": "a list in brackets",
         "model_type": "a section of keys",
         "model_attributes_type": "a section of keys",
     }

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from epsilometer.adversaries import Game
 from epsilometer.audit.plan import Plan
-from epsilometer.training import train
+from epsilometer.training import train_many
 
 _CRAFTING = 2  # the spawn key beside worlds 0 and 1
 
 
 def craft(plan: Plan) -> Game:
     """The plan's game; the adversary has randomness of its own."""
-    rng = np.random.default_rng(np.random.SeedSequence(plan.seed, spawn_key=(_CRAFTING, 0)))
-    return plan.adversary.craft(plan.recipe, plan.data, plan.relation, rng)
+    seed = np.random.SeedSequence(plan.seed, spawn_key=(_CRAFTING, 0))
+    return plan.adversary.craft(plan.recipe, plan.data, plan.relation, seed)
 
 
-def run_trial(plan: Plan, game: Game, world: int, index: int) -> float:
-    """The score of one training: the same in any process, in any order, and after a resume."""
-    rng = np.random.default_rng(np.random.SeedSequence(plan.seed, spawn_key=(world, index)))
-    watcher = game.watch(world)
-    train(plan.recipe, game.data(world), rng, watcher, plan.faults.noise_scale)
-    return watcher.score()
+def run_trials(plan: Plan, game: Game, trials: Sequence[tuple[int, int]]) -> list[float]:
+    """The scores of trials (world, index): the same in any group, order and process, and after a resume."""
+    watchers = [game.watch(world) for world, _ in trials]
+    train_many(
+        plan.recipe,
+        [game.data(world) for world, _ in trials],
+        [np.random.SeedSequence(plan.seed, spawn_key=trial) for trial in trials],
+        watchers,
+        noise_scale=plan.faults.noise_scale,
+    )
+    return [watcher.score() for watcher in watchers]

@@ -1,19 +1,30 @@
 """The trainings under audit."""
 
-from epsilometer.training.engine import TrainingDiverged, initial_parameters, network_for, poisson_sample, train
-from epsilometer.training.models import Network
-from epsilometer.training.recipe import INITIALISATIONS, MODELS, Recipe
+from epsilometer.training.engine import (
+    BACKENDS,
+    TrainingDiverged,
+    initial_parameters,
+    network_for,
+    train,
+    train_many,
+)
+from epsilometer.training.models import Array, Network
+from epsilometer.training.recipe import ACTIVATIONS, INITIALISATIONS, MODELS, PRECISIONS, Recipe
 from epsilometer.training.watchers import Watcher
 
 __all__ = [
+    "ACTIVATIONS",
+    "BACKENDS",
     "INITIALISATIONS",
     "MODELS",
+    "PRECISIONS",
+    "Array",
     "Network",
     "Recipe",
     "TrainingDiverged",
     "Watcher",
     "initial_parameters",
     "network_for",
-    "poisson_sample",
     "train",
+    "train_many",
 ]

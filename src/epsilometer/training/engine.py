@@ -1,14 +1,21 @@
-"""DP-SGD, plain and exact: one training, top to bottom."""
+"""The trial engine: many independent DP-SGD trainings, each a pure function of its seed."""
 
 from __future__ import annotations
+
+import functools
+import importlib.util
+from collections.abc import Sequence
 
 import numpy as np
 
 from epsilometer.data import Dataset
-from epsilometer.errors import EpsilometerError
-from epsilometer.training.models import Array32, Network
+from epsilometer.errors import EpsilometerError, InvalidInput
+from epsilometer.training import portable, threefry
+from epsilometer.training.models import Array, Network
 from epsilometer.training.recipe import Recipe
 from epsilometer.training.watchers import Watcher
+
+BACKENDS = ("auto", "compiled", "portable")
 
 
 class TrainingDiverged(EpsilometerError):
@@ -17,48 +24,80 @@ class TrainingDiverged(EpsilometerError):
 
 def network_for(recipe: Recipe, data: Dataset) -> Network:
     """The recipe's model for this data."""
-    hidden = (recipe.hidden,) if recipe.model == "two-layer" else ()
-    return Network((data.x.shape[1], *hidden, data.classes))
+    hidden = recipe.hidden if recipe.model == "mlp" else ()
+    return Network((data.x.shape[1], *hidden, data.classes), recipe.activation)
 
 
-def initial_parameters(recipe: Recipe, data: Dataset, rng: np.random.Generator) -> Array32:
-    """Where the training starts: the same for every trial, or drawn from the trial's own randomness."""
-    source = np.random.default_rng(recipe.init_seed) if recipe.initialisation == "fixed" else rng
-    return network_for(recipe, data).initial(source, recipe.init_scale)
+def initial_parameters(recipe: Recipe, network: Network, key: threefry.Words) -> Array:
+    """Where a training starts: the same for every trial, or drawn from the trial's own key."""
+    seed = [recipe.init_seed] if recipe.initialisation == "fixed" else [*key.tolist(), threefry.INIT]
+    drawn = network.initial(np.random.default_rng(seed), recipe.init_scale)
+    return drawn.astype(recipe.precision)
+
+
+def train_many(
+    recipe: Recipe,
+    datasets: Sequence[Dataset],
+    seeds: Sequence[np.random.SeedSequence],
+    watchers: Sequence[Watcher] | None = None,
+    *,
+    noise_scale: float = 1.0,
+    backend: str = "auto",
+) -> Array:
+    """Train one model for each (data set, seed, watcher); returns their parameters, a row each.
+
+    Models share nothing: each has its own batches and its own noise, and is the same whatever stands beside it
+    and wherever it runs. `noise_scale` is a fault to inject: it multiplies the noise that is really added, and
+    nothing else. `backend` changes speed only, up to rounding.
+    """
+    watchers = [Watcher() for _ in datasets] if watchers is None else watchers
+    if not len(datasets) == len(seeds) == len(watchers):
+        lengths = (len(datasets), len(seeds), len(watchers))
+        raise InvalidInput("datasets, seeds, watchers", lengths, "sequences of one length")
+    train_one = _backend(backend)
+    trained = []
+    for data, seed, watcher in zip(datasets, seeds, watchers, strict=True):
+        network, key = network_for(recipe, data), threefry.trial_key(seed)
+        start = initial_parameters(recipe, network, key)
+        _check_watcher(watcher, network)
+        with np.errstate(over="ignore", invalid="ignore"):  # divergence is looked for just below
+            parameters, projections = train_one(recipe, network, data, key, start, watcher, noise_scale)
+        if not np.isfinite(parameters).all():
+            raise TrainingDiverged(
+                f"learning_rate = {recipe.learning_rate:g}: the training diverged; lower the learning rate"
+            )
+        watcher.finish(parameters, projections)
+        trained.append(parameters)
+    return np.array(trained)
 
 
 def train(
     recipe: Recipe,
     data: Dataset,
-    rng: np.random.Generator,
+    seed: np.random.SeedSequence,
     watcher: Watcher | None = None,
     noise_scale: float = 1.0,
-) -> Array32:
-    """Train once and return the flat parameters. All randomness comes from `rng`.
-
-    `noise_scale` is a fault to inject: it multiplies the noise that is really added, and nothing else.
-    """
-    watcher = watcher or Watcher()
-    network = network_for(recipe, data)
-    parameters = initial_parameters(recipe, data, rng)
-    spread = np.float32(recipe.noise_multiplier * recipe.clip_norm * noise_scale)
-    rate = np.float32(recipe.learning_rate / recipe.expected_batch)
-    with np.errstate(over="ignore", invalid="ignore"):  # divergence is looked for at the end
-        for step in range(recipe.steps):
-            sample = poisson_sample(rng, len(data), recipe.sample_rate)
-            total = network.clipped_gradient_sum(parameters, data.x[sample], data.y[sample], recipe.clip_norm)
-            watcher.contribute(step, total, rng)
-            total += spread * rng.standard_normal(total.shape, dtype=np.float32)
-            watcher.observe(step, total)
-            parameters -= rate * total
-    if not np.isfinite(parameters).all():
-        raise TrainingDiverged(
-            f"learning_rate = {recipe.learning_rate:g}: the training diverged; lower the learning rate"
-        )
-    watcher.finish(parameters)
+    backend: str = "auto",
+) -> Array:
+    """Train once; see `train_many`."""
+    watchers = None if watcher is None else [watcher]
+    parameters: Array = train_many(recipe, [data], [seed], watchers, noise_scale=noise_scale, backend=backend)[0]
     return parameters
 
 
-def poisson_sample(rng: np.random.Generator, records: int, sample_rate: float) -> np.ndarray:
-    """Each record independently with probability `sample_rate`; possibly none."""
-    return np.flatnonzero(rng.random(records) < sample_rate)
+@functools.cache
+def _backend(name: str):  # type: ignore[no-untyped-def]
+    if name not in BACKENDS:
+        raise InvalidInput("backend", name, "one of " + ", ".join(BACKENDS))
+    if name == "compiled" or (name == "auto" and importlib.util.find_spec("numba") is not None):
+        from epsilometer.training import fast
+
+        return fast.train_one
+    return portable.train_one
+
+
+def _check_watcher(watcher: Watcher, network: Network) -> None:
+    for name in ("inserted", "probe"):
+        vector = getattr(watcher, name)
+        if vector is not None and vector.shape != (network.parameters,):
+            raise InvalidInput(name, f"shape {vector.shape}", f"one value for each of {network.parameters} parameters")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Array32 = NDArray[np.float32]
+Array = NDArray[np.floating]
 Labels = NDArray[np.int64]
 
 
@@ -22,12 +22,13 @@ class Network:
     """
 
     widths: tuple[int, ...]
+    activation: str = "relu"
 
     @property
     def parameters(self) -> int:
         return sum(a * b + b for a, b in zip(self.widths, self.widths[1:], strict=False))
 
-    def layers(self, flat: NDArray[np.floating]) -> list[tuple[NDArray[np.floating], NDArray[np.floating]]]:
+    def layers(self, flat: Array) -> list[tuple[Array, Array]]:
         """Views of the flat vector: (weights of shape outputs × inputs, biases) of each layer."""
         views, at = [], 0
         for inputs, outputs in zip(self.widths, self.widths[1:], strict=False):
@@ -37,31 +38,30 @@ class Network:
             at += outputs
         return views
 
-    def initial(self, rng: np.random.Generator, scale: float) -> Array32:
+    def initial(self, rng: np.random.Generator, scale: float) -> Array:
         """Glorot normal weights times `scale`; biases are 0."""
-        flat = np.zeros(self.parameters, dtype=np.float32)
+        flat = np.zeros(self.parameters)
         for weights, _ in self.layers(flat):
             spread = scale * np.sqrt(2.0 / sum(weights.shape))
             weights[:] = spread * rng.standard_normal(weights.shape)
         return flat
 
-    def logits(self, flat: NDArray[np.floating], x: NDArray[np.floating]) -> NDArray[np.floating]:
+    def logits(self, flat: Array, x: Array) -> Array:
         """One row of class scores a record."""
         return self._forward(flat, x)[-1]
 
-    def _forward(self, flat: NDArray[np.floating], x: NDArray[np.floating]) -> list[NDArray[np.floating]]:
+    def _forward(self, flat: Array, x: Array) -> list[Array]:
         """The input of every layer, and the logits last."""
         values = [x]
         layers = self.layers(flat)
         for weights, biases in layers[:-1]:
-            values.append(np.maximum(values[-1] @ weights.T + biases, 0))
+            inner = values[-1] @ weights.T + biases
+            values.append(np.tanh(inner) if self.activation == "tanh" else np.maximum(inner, 0))
         weights, biases = layers[-1]
         values.append(values[-1] @ weights.T + biases)
         return values
 
-    def clipped_gradient_sum(
-        self, flat: NDArray[np.floating], x: NDArray[np.floating], y: Labels, clip_norm: float
-    ) -> NDArray[np.floating]:
+    def clipped_gradient_sum(self, flat: Array, x: Array, y: Labels, clip_norm: float) -> Array:
         """Sum over records of the cross-entropy gradient, each scaled down to norm `clip_norm` at most."""
         total = np.zeros_like(flat)
         if len(x) == 0:
@@ -71,7 +71,8 @@ class Network:
         error[np.arange(len(y)), y] -= 1
         errors = [error]
         for (weights, _), value in zip(reversed(self.layers(flat)[1:]), reversed(values[1:-1]), strict=True):
-            errors.append((errors[-1] @ weights) * (value > 0))
+            slope = 1 - value * value if self.activation == "tanh" else value > 0
+            errors.append((errors[-1] @ weights) * slope)
         errors.reverse()
         squares = sum(
             (np.einsum("ij,ij->i", value, value) + 1) * np.einsum("ij,ij->i", error, error)
@@ -85,7 +86,7 @@ class Network:
         return total
 
 
-def _softmax(logits: NDArray[np.floating]) -> NDArray[np.floating]:
-    shifted: NDArray[np.floating] = np.exp(logits - logits.max(axis=1, keepdims=True))
+def _softmax(logits: Array) -> Array:
+    shifted: Array = np.exp(logits - logits.max(axis=1, keepdims=True))
     shifted /= shifted.sum(axis=1, keepdims=True)
     return shifted

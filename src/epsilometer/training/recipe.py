@@ -7,16 +7,18 @@ from typing import Any
 
 from epsilometer import checks
 from epsilometer.accounting import DpSgd
-from epsilometer.errors import unknown_name
+from epsilometer.errors import InvalidInput, unknown_name
 
 MODELS = {
     "logistic": "multinomial logistic regression",
-    "two-layer": "one hidden layer of rectified linear units",
+    "mlp": "fully connected network; hidden layers of any number and width, one of 32 by default",
 }
+ACTIVATIONS = {"relu": "rectified linear units", "tanh": "hyperbolic tangent"}
 INITIALISATIONS = {
     "fixed": "Glorot normal, drawn once: every trial starts from the same, known weights",
     "random": "Glorot normal, drawn anew for every trial",
 }
+PRECISIONS = {"float32": "single precision", "float64": "double precision"}
 
 
 @dataclass(frozen=True)
@@ -35,23 +37,32 @@ class Recipe:
     clip_norm: float = 1.0
     learning_rate: float = 2.0
     model: str = "logistic"
-    hidden: int = 32
+    hidden: tuple[int, ...] = (32,)
+    activation: str = "relu"
     initialisation: str = "fixed"
     init_scale: float = 1.0
     init_seed: int = 0
+    precision: str = "float32"
 
     def __post_init__(self) -> None:
         checks.whole("records", self.records, least=1)
         self.mechanism  # noqa: B018  checks sample rate, noise multiplier and steps
         checks.real("clip_norm", self.clip_norm, above=0)
         checks.real("learning_rate", self.learning_rate, above=0)
-        if self.model not in MODELS:
-            raise unknown_name("model", self.model, MODELS)
-        checks.whole("hidden", self.hidden, least=1)
-        if self.initialisation not in INITIALISATIONS:
-            raise unknown_name("initialisation", self.initialisation, INITIALISATIONS)
         checks.real("init_scale", self.init_scale, above=0, closed="[")
         checks.whole("init_seed", self.init_seed, least=0)
+        if not self.hidden:
+            raise InvalidInput("hidden", self.hidden, "at least one width", 'use model = "logistic" for none')
+        for width in self.hidden:
+            checks.whole("hidden", width, least=1)
+        for name, known in (
+            ("model", MODELS),
+            ("activation", ACTIVATIONS),
+            ("initialisation", INITIALISATIONS),
+            ("precision", PRECISIONS),
+        ):
+            if getattr(self, name) not in known:
+                raise unknown_name(name, getattr(self, name), known)
 
     @property
     def expected_batch(self) -> float:

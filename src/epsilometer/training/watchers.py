@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import ClassVar
 
-from epsilometer.training.models import Array32
+from epsilometer.claims import Floats
+from epsilometer.training.models import Array
 
 
 class Watcher:
-    """Sees nothing and does nothing; adversaries override what their threat model grants."""
+    """Sees nothing and does nothing; adversaries override what their threat model grants.
 
-    def contribute(self, step: int, gradient_sum: Array32, rng: np.random.Generator) -> None:
-        """Before the noise: may add a crafted gradient of norm ≤ clip_norm to the sum, in place."""
+    Two powers cost next to nothing, since compiled loops have them built in: `inserted`, a crafted gradient of
+    norm ≤ clip_norm that is sampled like one more record, and `probe`, a direction on which every noisy sum is
+    projected. A watcher that wants to act in every step says so (`stepwise`) and pays for it.
+    """
 
-    def observe(self, step: int, noisy_sum: Array32) -> None:
-        """After the noise: what an observer of the training can compute from two successive models."""
+    inserted: Array | None = None
+    probe: Array | None = None
+    stepwise: ClassVar[bool] = False
 
-    def finish(self, parameters: Array32) -> None:
-        """The final model."""
+    def contribute(self, step: int, gradient_sum: Array) -> None:
+        """Before the noise (if `stepwise`): may change the sum of clipped gradients, in place."""
+
+    def observe(self, step: int, noisy_sum: Array) -> None:
+        """After the noise (if `stepwise`): what follows from two successive models. A view: copy what you keep."""
+
+    def finish(self, parameters: Array, projections: Floats) -> None:
+        """The final model (a view), and ⟨noisy sum, probe⟩ of every step (empty without a probe)."""

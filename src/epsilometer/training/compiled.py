@@ -1,0 +1,337 @@
+"""A whole DP-SGD training as one compiled loop (numba): fully connected networks of any depth.
+
+Matrices of a batch are stored layer by layer as (units, records), so that everything but the products runs along
+contiguous records and vectorises. Per-example gradient norms come from the norm trick (see models.py); the sum of
+clipped gradients is then one product a layer. Helper functions are force-inlined, or loops would not vectorise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic, register_jitable
+
+from epsilometer.training import threefry as portable
+from epsilometer.training.threefry import COIN, NOISE, SAMPLE
+
+f32, i32, u32 = np.float32, np.int32, np.uint32
+
+for _helper in (portable.rotate, portable.mix, portable.four_rounds, portable.inject, portable.threefry):
+    register_jitable(forceinline=True)(_helper)
+threefry = portable.threefry
+
+_inline = njit(forceinline=True, error_model="numpy")
+RELU, TANH = 0, 1
+NO, YES = ord("N"), ord("T")  # transpose?
+
+
+# ---------------------------------------------------------------------------------------------- intrinsics
+@intrinsic
+def _as_float(typing, word):
+    return types.float32(types.uint32), lambda _, builder, __, args: builder.bitcast(args[0], ir.FloatType())
+
+
+@intrinsic
+def _as_bits(typing, number):
+    return types.uint32(types.float32), lambda _, builder, __, args: builder.bitcast(args[0], ir.IntType(32))
+
+
+@intrinsic
+def _root(typing, number):
+    def generate(_, builder, __, args):
+        return builder.call(builder.module.declare_intrinsic("llvm.sqrt", [ir.FloatType()]), args)
+
+    return types.float32(types.float32), generate
+
+
+@intrinsic
+def _product(typing, address, ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc):
+    """Fortran's gemm at `address`: C(m, n) = op(A)·op(B) + β·C, all column-major."""
+    single = a.dtype == types.float32
+
+    def generate(context, builder, signature, args):
+        real = ir.FloatType() if single else ir.DoubleType()
+
+        def slot(value, kind):
+            pointer = cgutils.alloca_once(builder, kind)
+            builder.store(value, pointer)
+            return pointer
+
+        def whole(i, bits=32):
+            return slot(builder.trunc(args[i], ir.IntType(bits)), ir.IntType(bits))
+
+        def data(i):
+            return context.make_array(signature.args[i])(context, builder, args[i]).data
+
+        scale = builder.fptrunc(args[10], real) if single else args[10]
+        arguments = [
+            whole(1, 8), whole(2, 8), whole(3), whole(4), whole(5), slot(real(1.0), real),
+            data(6), whole(7), data(8), whole(9), slot(scale, real), data(11), whole(12),
+        ]  # fmt: skip
+        kind = ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments])
+        builder.call(builder.inttoptr(args[0], kind.as_pointer()), arguments)
+        return context.get_dummy_value()
+
+    return types.void(address, ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc), generate
+
+
+# ---------------------------------------------------------------------------------------------- randomness
+# Polynomials fitted at Chebyshev nodes: ln(1+x) = x − x²/2 + x³·P(x) for √½ ≤ 1+x ≤ √2; sin and cos for |x| ≤ π/4.
+_LOG = (0.33333328, -0.25000298, 0.20001473, -0.16642216, 0.14202017, -0.12972504, 0.12713794, -0.08102603)
+_L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7 = (f32(c) for c in _LOG)
+_S0, _S1, _S2 = f32(-0.16666664), f32(0.008332747), f32(-0.00019587699)
+_C0, _C1, _C2 = f32(0.041666664), f32(-0.0013888301), f32(2.45477e-05)
+_HALF, _ONE, _TWO = f32(0.5), f32(1.0), f32(2.0)
+_UNIT, _LN2, _TURN = f32(2.0**-32), f32(np.log(2.0)), f32(2.0 * np.pi * 2.0**-32)
+_SQRT_HALF_BITS = u32(0x3F3504F3)
+
+
+@_inline
+def _radius(word):
+    """√(−2 ln u) for u = (word + ½)·2⁻³²."""
+    offset = u32(_as_bits((f32(word) + _HALF) * _UNIT) - _SQRT_HALF_BITS)
+    exponent = f32(i32(offset) >> i32(23))
+    x = _as_float(u32(u32(offset & u32(0x007FFFFF)) + _SQRT_HALF_BITS)) - _ONE
+    p = ((((((_L7 * x + _L6) * x + _L5) * x + _L4) * x + _L3) * x + _L2) * x + _L1) * x + _L0
+    log = x - _HALF * x * x + x * x * x * p + exponent * _LN2
+    return _root(-_TWO * min(log, f32(0.0)))
+
+
+@_inline
+def _direction(word):
+    """Cosine and sine of 2π·word·2⁻³²: nearest quarter turn, and the rest in [−π/4, π/4]."""
+    shifted = u32(word + u32(0x20000000))
+    quarter = shifted >> u32(30)
+    x = f32(i32(shifted & u32(0x3FFFFFFF)) - i32(0x20000000)) * _TURN
+    z = x * x
+    sine = x + x * z * ((_S2 * z + _S1) * z + _S0)
+    cosine = _ONE - _HALF * z + z * z * ((_C2 * z + _C1) * z + _C0)
+    odd = (quarter & u32(1)) != u32(0)
+    a = sine if odd else cosine
+    b = cosine if odd else sine
+    return (
+        -a if ((quarter + u32(1)) & u32(2)) != u32(0) else a,
+        -b if (quarter & u32(2)) != u32(0) else b,
+    )
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def fill_normals(key, step, out):
+    """Standard normal numbers; `out` has a multiple of four places."""
+    blocks = len(out) // 4
+    k0, k1, k2, k3 = key[0], key[1], key[2], key[3]
+    a, b, c, d = out[:blocks], out[blocks : 2 * blocks], out[2 * blocks : 3 * blocks], out[3 * blocks :]
+    for i in range(blocks):
+        w0, w1, w2, w3 = threefry(u32(i), u32(step), u32(NOISE), u32(0), k0, k1, k2, k3)
+        cosine, sine = _direction(w1)
+        radius = _radius(w0)
+        a[i] = radius * cosine
+        b[i] = radius * sine
+        cosine, sine = _direction(w3)
+        radius = _radius(w2)
+        c[i] = radius * cosine
+        d[i] = radius * sine
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def fill_words(key, stream, step, out):
+    """Random words; `out` has a multiple of four places."""
+    blocks = len(out) // 4
+    k0, k1, k2, k3 = key[0], key[1], key[2], key[3]
+    a, b, c, d = out[:blocks], out[blocks : 2 * blocks], out[2 * blocks : 3 * blocks], out[3 * blocks :]
+    for i in range(blocks):
+        a[i], b[i], c[i], d[i] = threefry(u32(i), u32(step), u32(stream), u32(0), k0, k1, k2, k3)
+
+
+# ---------------------------------------------------------------------------------------------- the training
+@njit(error_model="numpy", nogil=True, cache=True)
+def poisson_rows(key, step, threshold, words, rows):
+    """Which records are in the sample, in order; returns how many. `rows` has one place more than there are records."""
+    fill_words(key, SAMPLE, step, words)
+    count = 0
+    for i in range(len(rows) - 1):
+        rows[count] = i
+        count += np.uint64(words[i]) < threshold  # without a branch, which would be mispredicted
+    return count
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def clipped_sum(theta, total, x, y, squares, rows, count, widths, clip_norm, activation, work, gemm):
+    """The sum of clipped gradients of the sampled records, into `total`."""
+    batch, values, errors, norms, scale = work
+    chunk = batch.shape[0]
+    if count == 0:
+        total[:] = 0
+    for start in range(0, count, chunk):
+        size = min(chunk, count - start)
+        for r in range(size):
+            batch[r, :] = x[rows[start + r], :]
+        _forward(theta, batch, values, widths, size, activation, gemm)
+        _softmax_error(values, errors, y, rows, start, size, widths)
+        _backward(theta, values, errors, widths, size, activation, gemm)
+        _clip_factors(values, errors, squares, rows, start, size, widths, clip_norm, norms, scale)
+        _sum_gradients(total, batch, values, errors, scale, widths, size, 1.0 if start else 0.0, gemm)
+
+
+@_inline
+def _forward(theta, batch, values, widths, size, activation, gemm):
+    """`values` gets the outputs of each layer in turn: rows are units, columns records."""
+    stride = values.shape[1]
+    at, top, below = 0, 0, 0
+    for layer in range(len(widths) - 1):
+        inputs, outputs = widths[layer], widths[layer + 1]
+        here = values[top : top + outputs]
+        weights = theta[at:]
+        if layer == 0:
+            _product(gemm, YES, NO, size, outputs, inputs, batch, inputs, weights, inputs, 0.0, here, stride)
+        else:
+            under = values[below : below + inputs]
+            _product(gemm, NO, NO, size, outputs, inputs, under, stride, weights, inputs, 0.0, here, stride)
+        at += inputs * outputs
+        for j in range(outputs):
+            bias = theta[at + j]
+            row = here[j]
+            if layer == len(widths) - 2:
+                for r in range(size):
+                    row[r] += bias
+            elif activation == RELU:
+                for r in range(size):
+                    row[r] = max(row[r] + bias, theta.dtype.type(0))
+            else:
+                for r in range(size):
+                    row[r] = np.tanh(row[r] + bias)
+        at += outputs
+        below, top = top, top + outputs
+
+
+@_inline
+def _softmax_error(values, errors, y, rows, start, size, widths):
+    """Derivative of the cross-entropy by the logits: softmax less the label's indicator."""
+    classes = widths[-1]
+    logits, error = values[-classes:], errors[-classes:]
+    for r in range(size):
+        largest = logits[0, r]
+        for j in range(1, classes):
+            largest = max(largest, logits[j, r])
+        norm = logits.dtype.type(0)
+        for j in range(classes):
+            value = np.exp(logits[j, r] - largest)
+            error[j, r] = value
+            norm += value
+        inverse = logits.dtype.type(1) / norm
+        for j in range(classes):
+            error[j, r] *= inverse
+        error[y[rows[start + r]], r] -= logits.dtype.type(1)
+
+
+@_inline
+def _backward(theta, values, errors, widths, size, activation, gemm):
+    """`errors` gets the derivative of the loss by each layer's input to its activation."""
+    stride = values.shape[1]
+    at, top = len(theta), values.shape[0]
+    for layer in range(len(widths) - 2, 0, -1):
+        inputs, outputs = widths[layer], widths[layer + 1]
+        at -= outputs + inputs * outputs
+        top -= outputs
+        above, here, value = errors[top : top + outputs], errors[top - inputs : top], values[top - inputs : top]
+        _product(gemm, NO, YES, size, inputs, outputs, above, stride, theta[at:], inputs, 0.0, here, stride)
+        for j in range(inputs):
+            error, out = here[j], value[j]
+            if activation == RELU:
+                for r in range(size):
+                    error[r] = error[r] if out[r] > 0 else theta.dtype.type(0)
+            else:
+                for r in range(size):
+                    error[r] *= theta.dtype.type(1) - out[r] * out[r]
+
+
+@_inline
+def _clip_factors(values, errors, squares, rows, start, size, widths, clip_norm, norms, scale):
+    """min(1, C/‖g‖) of each record, ‖g‖² = Σ over layers of (‖input‖² + 1)·‖error‖²."""
+    one = values.dtype.type(1)
+    total, inner, outer = norms[0], norms[1], norms[2]
+    for r in range(size):
+        total[r] = 0
+        inner[r] = squares[rows[start + r]] + one
+    top = 0
+    for layer in range(len(widths) - 1):
+        outputs = widths[layer + 1]
+        outer[:size] = 0
+        for j in range(top, top + outputs):
+            row = errors[j]
+            for r in range(size):
+                outer[r] += row[r] * row[r]
+        for r in range(size):
+            total[r] += inner[r] * outer[r]
+        if layer < len(widths) - 2:
+            inner[:size] = one
+            for j in range(top, top + outputs):
+                row = values[j]
+                for r in range(size):
+                    inner[r] += row[r] * row[r]
+        top += outputs
+    for r in range(size):
+        norm = np.sqrt(total[r])
+        scale[r] = clip_norm / norm if norm > clip_norm else one
+
+
+@_inline
+def _sum_gradients(total, batch, values, errors, scale, widths, size, beta, gemm):
+    """Add the chunk's clipped gradients to `total` (or begin it, with β = 0)."""
+    stride = values.shape[1]
+    at, top, below = 0, 0, 0
+    for layer in range(len(widths) - 1):
+        inputs, outputs = widths[layer], widths[layer + 1]
+        error = errors[top : top + outputs]
+        for j in range(outputs):
+            row = error[j]
+            for r in range(size):
+                row[r] *= scale[r]
+        if layer == 0:
+            _product(gemm, NO, NO, inputs, outputs, size, batch, inputs, error, stride, beta, total, inputs)
+        else:
+            under = values[below : below + inputs]
+            _product(gemm, YES, NO, inputs, outputs, size, under, stride, error, stride, beta, total[at:], inputs)
+        at += inputs * outputs
+        for j in range(outputs):
+            row = error[j]
+            bias = total.dtype.type(0)
+            for r in range(size):
+                bias += row[r]
+            total[at + j] = bias if beta == 0.0 else total[at + j] + bias
+        at += outputs
+        below, top = top, top + outputs
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def noisy_step(theta, total, noise, key, step, spread, rate):
+    """Add the noise to `total` and step against it."""
+    fill_normals(key, step, noise)
+    for j in range(len(theta)):
+        total[j] += spread * total.dtype.type(noise[j])
+        theta[j] -= rate * total[j]
+
+
+@njit(error_model="numpy", nogil=True, cache=True)
+def train_steps(
+    first, last, theta, total, noise, x, y, squares, widths, key, threshold, clip_norm, spread, rate, activation,
+    words, rows, work, gemm, inserted, probe, seen,
+):  # fmt: skip
+    """Steps `first` to `last` of one training; `seen[t]` gets ⟨noisy sum, probe⟩ of each."""
+    coin = np.empty(4, np.uint32)
+    for step in range(first, last):
+        count = poisson_rows(key, step, threshold, words, rows)
+        clipped_sum(theta, total, x, y, squares, rows, count, widths, clip_norm, activation, work, gemm)
+        if len(inserted) > 0:
+            fill_words(key, COIN, step, coin)
+            if np.uint64(coin[0]) < threshold:
+                for j in range(len(total)):
+                    total[j] += inserted[j]
+        noisy_step(theta, total, noise, key, step, spread, rate)
+        if len(probe) > 0:
+            projection = 0.0
+            for j in range(len(total)):
+                projection += total[j] * probe[j]
+            seen[step] = projection
