@@ -21,6 +21,7 @@ from epsilometer.training import (
     network_for,
     threefry,
 )
+from epsilometer.training.sampling import sample
 
 
 def made_data(n: int = 40, features: int = 5, classes: int = 3, seed: int = 0) -> Dataset:
@@ -30,10 +31,29 @@ def made_data(n: int = 40, features: int = 5, classes: int = 3, seed: int = 0) -
 
 def loss(network: Network, flat: np.ndarray, x: np.ndarray, y: int) -> float:
     logits = network.logits(flat, x[None])[0]
+    if network.loss == "squared":
+        return float(0.5 * np.sum((logits - np.eye(len(logits))[y]) ** 2))
+    if network.loss == "logistic":
+        signs = np.where(np.arange(len(logits)) == y, -1.0, 1.0)
+        return float(np.logaddexp(0.0, signs * logits).sum())
     return float(np.log(np.exp(logits - logits.max()).sum()) + logits.max() - logits[y])
 
 
-def slow_clipped_sum(network: Network, flat: np.ndarray, x: np.ndarray, y: np.ndarray, clip: float) -> np.ndarray:
+def clipped(network: Network, gradient: np.ndarray, clip: float, clipping: str) -> np.ndarray:
+    if clipping == "per-layer":
+        result = gradient.copy()
+        for parts in network.layers(result):
+            norm = np.sqrt(sum((part**2).sum() for part in parts))
+            for part in parts:
+                part[...] *= min(1.0, clip / np.sqrt(len(network.widths) - 1) / norm) if norm else 1.0
+        return result
+    norm = np.linalg.norm(gradient)
+    return gradient * (clip / (norm + 0.01) if clipping == "automatic" else min(1.0, clip / norm))
+
+
+def slow_clipped_sum(
+    network: Network, flat: np.ndarray, x: np.ndarray, y: np.ndarray, clip: float, clipping: str
+) -> np.ndarray:
     """The obvious way: each record's whole gradient by central differences, then clip, then add."""
     total = np.zeros_like(flat)
     for record, label in zip(x, y, strict=True):
@@ -43,8 +63,12 @@ def slow_clipped_sum(network: Network, flat: np.ndarray, x: np.ndarray, y: np.nd
             up[i] += h
             down[i] -= h
             gradient[i] = (loss(network, up, record, label) - loss(network, down, record, label)) / (2 * h)
-        total += gradient * min(1.0, clip / np.linalg.norm(gradient))
+        total += clipped(network, gradient, clip, clipping)
     return total
+
+
+LOSSES = st.sampled_from(["cross-entropy", "logistic", "squared"])
+CLIPPINGS = st.sampled_from(["flat", "per-layer", "automatic"])
 
 
 @settings(max_examples=25, deadline=None)
@@ -55,15 +79,19 @@ def slow_clipped_sum(network: Network, flat: np.ndarray, x: np.ndarray, y: np.nd
     st.integers(1, 6),
     st.floats(0.01, 5),
     st.sampled_from(["relu", "tanh"]),
+    LOSSES,
+    CLIPPINGS,
     st.integers(0, 2**31),
 )
-def test_clipped_sums_equal_the_slow_oracle(hidden, features, classes, n, clip, activation, seed) -> None:
+def test_clipped_sums_equal_the_slow_oracle(
+    hidden, features, classes, n, clip, activation, loss, clipping, seed
+) -> None:
     rng = np.random.default_rng(seed)
-    network = Network((features, *hidden, classes), activation)
+    network = Network((features, *hidden, classes), activation, loss)
     flat = rng.normal(size=network.parameters)
     x, y = rng.normal(size=(n, features)), rng.integers(0, classes, n)
-    fast = network.clipped_gradient_sum(flat, x, y, clip)
-    np.testing.assert_allclose(fast, slow_clipped_sum(network, flat, x, y, clip), atol=2e-7)
+    fast = network.clipped_gradient_sum(flat, x, y, clip, clipping)
+    np.testing.assert_allclose(fast, slow_clipped_sum(network, flat, x, y, clip, clipping), atol=5e-7)
 
 
 @given(st.integers(0, 2**31), st.floats(0.01, 2))
@@ -101,6 +129,11 @@ RECIPES = [
     {"model": "mlp", "hidden": (6,), "initialisation": "random", "clip_norm": 0.3},
     {"sample_rate": 1.0, "noise_multiplier": 0.0},
     {"sample_rate": 0.01},
+    {"sampling": "full", "sample_rate": 1.0, "optimizer": "momentum", "weight_decay": 0.1},
+    {"sampling": "shuffle", "sample_rate": 0.28, "optimizer": "adam", "learning_rate": 0.02, "schedule": "cosine"},
+    {"sampling": "fixed-size", "loss": "logistic", "clipping": "per-layer", "model": "mlp", "hidden": (5, 4)},
+    {"loss": "squared", "clipping": "automatic", "model": "mlp", "schedule": "linear"},
+    {"optimizer": "adam", "weight_decay": 0.01, "learning_rate": 0.05, "model": "mlp", "activation": "tanh"},
 ]
 
 
@@ -123,25 +156,29 @@ def test_both_backends_give_the_same_trials_within_rounding(changes) -> None:
     st.integers(0, 70),
     st.floats(0.01, 5),
     st.sampled_from(["relu", "tanh"]),
+    LOSSES,
+    CLIPPINGS,
     st.sampled_from(["auto", "scipy"]),
     st.integers(0, 2**31),
 )
-def test_compiled_sums_equal_the_plain_ones(hidden, features, classes, n, clip, activation, library, number) -> None:
+def test_compiled_sums_equal_the_plain_ones(
+    hidden, features, classes, n, clip, activation, loss, clipping, library, number
+) -> None:
     """In double precision to 1e-9, for any shape, number of records (in several chunks, or none) and BLAS."""
     rng = np.random.default_rng(number)
-    network = Network((features, *hidden, classes), activation)
+    network = Network((features, *hidden, classes), activation, loss)
     theta = fast._aligned((network.parameters,), "float64")
     theta[:] = rng.normal(size=network.parameters)
     x, y = rng.normal(size=(80, features)), rng.integers(0, classes, 80)
     rows = np.append(rng.permutation(80)[:n], 0)
     units, chunk, total = sum(network.widths[1:]), 32, np.full(network.parameters, np.nan)
-    shapes = (chunk, features), (units, chunk), (units, chunk), (3, chunk), (chunk,)
+    shapes = (chunk, features), (units, chunk), (units, chunk), (2, chunk), (len(network.widths) - 1, chunk)
     work = tuple(fast._aligned(shape, "float64") for shape in shapes)
-    code = compiled.TANH if activation == "tanh" else compiled.RELU
+    shape = fast._ACTIVATIONS[activation], fast._LOSSES[loss], fast._CLIPPINGS[clipping]
     gemm = blas.product_addresses(library)[1]
     squares = np.einsum("ij,ij->i", x, x)
-    compiled.clipped_sum(theta, total, x, y, squares, rows, n, np.array(network.widths), clip, code, work, gemm)
-    plain = network.clipped_gradient_sum(theta, x[rows[:n]], y[rows[:n]], clip)
+    compiled.clipped_sum(theta, total, x, y, squares, rows, n, np.array(network.widths), clip, shape, work, gemm)
+    plain = network.clipped_gradient_sum(theta, x[rows[:n]], y[rows[:n]], clip, clipping)
     np.testing.assert_allclose(total, plain, atol=1e-9)
 
 
@@ -252,7 +289,7 @@ def test_poisson_samples_have_the_right_rate() -> None:
     key, n, steps = threefry.trial_key(seed(2)), 50, 4000
     words, rows, counts, sizes = np.empty(52, np.uint32), np.zeros(n + 1, np.int64), np.zeros(n), []
     for step in range(steps):
-        size = compiled.poisson_rows(key, step, threefry.below(0.13), words, rows)
+        _, size = compiled.sample_rows(compiled.POISSON, key, step, threefry.below(0.13), 7, words, rows)
         counts[rows[:size]] += 1
         sizes.append(size)
     assert stats.chisquare(counts).pvalue > 1e-3
@@ -260,6 +297,41 @@ def test_poisson_samples_have_the_right_rate() -> None:
     assert stats.binomtest(int(counts.sum()), steps * n, 0.14).pvalue < 1e-3  # a wrong rate is seen
     assert np.var(sizes) == pytest.approx(n * 0.13 * 0.87, rel=0.1)  # and a fixed batch size would be, too
     assert counts.min() > 0  # the borders, too
+
+
+def rows_of(sampling: str, n: int, rate: float, steps: int, number: int = 2) -> list[list[int]]:
+    """Batches, by both backends, which must agree."""
+    recipe = Recipe(records=n, sample_rate=rate, sampling=sampling)
+    key = threefry.trial_key(seed(number))
+    words, rows, batches = np.empty(-(-n // 4) * 4, np.uint32), np.zeros(n + 1, np.int64), []
+    for step in range(steps):
+        begin, count = compiled.sample_rows(
+            fast._SAMPLINGS[sampling], key, step, threefry.below(rate), recipe.batch_size, words, rows
+        )
+        batches.append(rows[begin : begin + count].tolist())
+        assert batches[-1] == sample(recipe, key, step, n).tolist()
+    return batches
+
+
+def test_shuffled_epochs_use_every_record_once() -> None:
+    batches = rows_of("shuffle", n=23, rate=0.2, steps=15)  # batches of 5, 5 an epoch
+    for epoch in (batches[:5], batches[5:10], batches[10:]):
+        assert sorted(np.concatenate(epoch).tolist()) == list(range(23))
+        assert [len(b) for b in epoch] == [5, 5, 5, 5, 3]
+    assert batches[0] != batches[5]
+
+
+def test_fixed_size_batches_are_drawn_without_replacement_and_evenly() -> None:
+    batches = rows_of("fixed-size", n=20, rate=0.25, steps=2000)
+    assert all(len(set(batch)) == 5 for batch in batches)
+    counts = np.bincount(np.concatenate(batches), minlength=20)
+    assert stats.chisquare(counts).pvalue > 1e-3
+    pairs = sum({0, 1} <= set(batch) for batch in batches)
+    assert stats.binomtest(pairs, 2000, 5 * 4 / (20 * 19)).pvalue > 1e-3
+
+
+def test_full_batches_are_full() -> None:
+    assert rows_of("full", n=6, rate=1.0, steps=2) == [list(range(6))] * 2
 
 
 def test_an_empty_batch_is_a_step_with_noise_only() -> None:
@@ -311,6 +383,11 @@ def test_misuse_of_the_engine_is_refused_in_words() -> None:
         ({"precision": "float16"}, "one of float32, float64"),
         ({"initialisation": "glorot"}, "one of fixed, random"),
         ({"noise_multiplier": True}, "noise_multiplier = True"),
+        ({"sampling": "possion"}, "did you mean 'poisson'"),
+        ({"sampling": "full"}, "exactly 1 with sampling"),
+        ({"sampling": "shuffle", "sample_rate": 1.0}, "below 1 otherwise"),
+        ({"momentum": 1.0}, "momentum = 1"),
+        ({"weight_decay": -0.1}, "weight_decay = -0.1"),
     ],
 )
 def test_bad_recipes_are_refused_in_words(changes, words: str) -> None:

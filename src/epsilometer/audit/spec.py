@@ -40,6 +40,7 @@ class ModelSection(_Section):
     name: str = "logistic"
     hidden: list[int] = [32]
     activation: str = "relu"
+    loss: str = "cross-entropy"
     initialisation: str = "fixed"
     init_scale: float = 1.0
     init_seed: int = 0
@@ -52,6 +53,12 @@ class TrainingSection(_Section):
     learning_rate: float = 2.0
     clip_norm: float = 1.0
     noise_multiplier: float | None = None
+    sampling: str = "poisson"
+    clipping: str = "flat"
+    optimizer: str = "sgd"
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    schedule: str = "constant"
 
 
 class AdversarySection(_Section):
@@ -106,21 +113,10 @@ class Spec(_Section):
         if noise is None:
             assert epsilon is not None
             noise = noise_for(epsilon, self.claim.delta, self.training.sample_rate, self.training.steps, relation)
-        recipe = Recipe(
-            records=len(data),
-            sample_rate=self.training.sample_rate,
-            steps=self.training.steps,
-            noise_multiplier=noise,
-            clip_norm=self.training.clip_norm,
-            learning_rate=self.training.learning_rate,
-            model=self.model.name,
-            hidden=tuple(self.model.hidden),
-            activation=self.model.activation,
-            initialisation=self.model.initialisation,
-            init_scale=self.model.init_scale,
-            init_seed=self.model.init_seed,
-            precision=self.model.precision,
-        )
+        model = self.model.model_dump()
+        training = self.training.model_dump(exclude={"noise_multiplier"})
+        model |= {"model": model.pop("name"), "hidden": tuple(model["hidden"])}
+        recipe = Recipe(records=len(data), noise_multiplier=noise, **model, **training)
         claim: Claim = claim_curve(recipe, relation)
         if form == "point":
             if epsilon is None:

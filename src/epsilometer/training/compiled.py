@@ -14,6 +14,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
 from epsilometer.training import threefry as portable
+from epsilometer.training.models import AUTOMATIC_STABILITY
+from epsilometer.training.optimizers import ADAM_BETAS, ADAM_STABILITY
 from epsilometer.training.threefry import COIN, NOISE, SAMPLE
 
 f32, i32, u32 = np.float32, np.int32, np.uint32
@@ -24,6 +26,10 @@ threefry = portable.threefry
 
 _inline = njit(forceinline=True, error_model="numpy")
 RELU, TANH = 0, 1
+CROSS_ENTROPY, LOGISTIC, SQUARED = 0, 1, 2
+FLAT, PER_LAYER, AUTOMATIC = 0, 1, 2
+SGD, MOMENTUM, ADAM = 0, 1, 2
+POISSON, FULL, SHUFFLE, FIXED_SIZE = 0, 1, 2, 3
 NO, YES = ord("N"), ord("T")  # transpose?
 
 
@@ -147,20 +153,50 @@ def fill_words(key, stream, step, out):
 
 # ---------------------------------------------------------------------------------------------- the training
 @njit(error_model="numpy", nogil=True, cache=True)
-def poisson_rows(key, step, threshold, words, rows):
-    """Which records are in the sample, in order; returns how many. `rows` has one place more than there are records."""
-    fill_words(key, SAMPLE, step, words)
-    count = 0
-    for i in range(len(rows) - 1):
-        rows[count] = i
-        count += np.uint64(words[i]) < threshold  # without a branch, which would be mispredicted
-    return count
+def sample_rows(sampling, key, step, threshold, batch_size, words, rows):
+    """Which records are in the sample: their numbers begin at rows[begin]; returns (begin, count).
+
+    `rows` has one place more than there are records. Between calls it holds the order that sampling without
+    replacement goes on from, so steps are to be taken in turn.
+    """
+    records = len(rows) - 1
+    if sampling == POISSON:
+        fill_words(key, SAMPLE, step, words)
+        count = 0
+        for i in range(records):
+            rows[count] = i
+            count += np.uint64(words[i]) < threshold  # without a branch, which would be mispredicted
+        return 0, count
+    batches = (records + batch_size - 1) // batch_size
+    if sampling != SHUFFLE or step % batches == 0:
+        for i in range(records):
+            rows[i] = i
+    if sampling == FULL:
+        return 0, records
+    if sampling == FIXED_SIZE:
+        fill_words(key, SAMPLE, step, words)
+        _shuffle(rows, words, records, batch_size)
+        return 0, batch_size
+    if step % batches == 0:
+        fill_words(key, SAMPLE, step, words)
+        _shuffle(rows, words, records, records)
+    begin = (step % batches) * batch_size
+    return begin, min(batch_size, records - begin)
+
+
+@_inline
+def _shuffle(rows, words, records, places):
+    """Fisher and Yates: the first `places` places get a random draw without replacement."""
+    for i in range(places):
+        j = i + int((np.uint64(words[i]) * np.uint64(records - i)) >> np.uint64(32))
+        rows[i], rows[j] = rows[j], rows[i]
 
 
 @njit(error_model="numpy", nogil=True, cache=True)
-def clipped_sum(theta, total, x, y, squares, rows, count, widths, clip_norm, activation, work, gemm):
+def clipped_sum(theta, total, x, y, squares, rows, count, widths, clip_norm, shape, work, gemm):
     """The sum of clipped gradients of the sampled records, into `total`."""
     batch, values, errors, norms, scale = work
+    activation, loss, clipping = shape
     chunk = batch.shape[0]
     if count == 0:
         total[:] = 0
@@ -169,9 +205,9 @@ def clipped_sum(theta, total, x, y, squares, rows, count, widths, clip_norm, act
         for r in range(size):
             batch[r, :] = x[rows[start + r], :]
         _forward(theta, batch, values, widths, size, activation, gemm)
-        _softmax_error(values, errors, y, rows, start, size, widths)
+        _output_error(loss, values, errors, y, rows, start, size, widths)
         _backward(theta, values, errors, widths, size, activation, gemm)
-        _clip_factors(values, errors, squares, rows, start, size, widths, clip_norm, norms, scale)
+        _clip_factors(clipping, values, errors, squares, rows, start, size, widths, clip_norm, norms, scale)
         _sum_gradients(total, batch, values, errors, scale, widths, size, 1.0 if start else 0.0, gemm)
 
 
@@ -207,23 +243,31 @@ def _forward(theta, batch, values, widths, size, activation, gemm):
 
 
 @_inline
-def _softmax_error(values, errors, y, rows, start, size, widths):
-    """Derivative of the cross-entropy by the logits: softmax less the label's indicator."""
+def _output_error(loss, values, errors, y, rows, start, size, widths):
+    """The derivative of the loss by the logits."""
     classes = widths[-1]
     logits, error = values[-classes:], errors[-classes:]
+    one = logits.dtype.type(1)
     for r in range(size):
-        largest = logits[0, r]
-        for j in range(1, classes):
-            largest = max(largest, logits[j, r])
-        norm = logits.dtype.type(0)
-        for j in range(classes):
-            value = np.exp(logits[j, r] - largest)
-            error[j, r] = value
-            norm += value
-        inverse = logits.dtype.type(1) / norm
-        for j in range(classes):
-            error[j, r] *= inverse
-        error[y[rows[start + r]], r] -= logits.dtype.type(1)
+        if loss == CROSS_ENTROPY:
+            largest = logits[0, r]
+            for j in range(1, classes):
+                largest = max(largest, logits[j, r])
+            norm = logits.dtype.type(0)
+            for j in range(classes):
+                value = np.exp(logits[j, r] - largest)
+                error[j, r] = value
+                norm += value
+            inverse = one / norm
+            for j in range(classes):
+                error[j, r] *= inverse
+        elif loss == LOGISTIC:
+            for j in range(classes):
+                error[j, r] = one / (one + np.exp(-logits[j, r]))
+        else:
+            for j in range(classes):
+                error[j, r] = logits[j, r]
+        error[y[rows[start + r]], r] -= one
 
 
 @_inline
@@ -248,33 +292,46 @@ def _backward(theta, values, errors, widths, size, activation, gemm):
 
 
 @_inline
-def _clip_factors(values, errors, squares, rows, start, size, widths, clip_norm, norms, scale):
-    """min(1, C/‖g‖) of each record, ‖g‖² = Σ over layers of (‖input‖² + 1)·‖error‖²."""
+def _clip_factors(clipping, values, errors, squares, rows, start, size, widths, clip_norm, norms, scale):
+    """By what each layer's part of each record's gradient is multiplied (see models.clip_factors).
+
+    ‖g‖² = Σ over layers of (‖input‖² + 1)·‖error‖².
+    """
     one = values.dtype.type(1)
-    total, inner, outer = norms[0], norms[1], norms[2]
+    layers = len(widths) - 1
+    total, inner = norms[0], norms[1]
     for r in range(size):
         total[r] = 0
         inner[r] = squares[rows[start + r]] + one
     top = 0
-    for layer in range(len(widths) - 1):
+    for layer in range(layers):
         outputs = widths[layer + 1]
-        outer[:size] = 0
+        part = scale[layer]
+        part[:size] = 0
         for j in range(top, top + outputs):
             row = errors[j]
             for r in range(size):
-                outer[r] += row[r] * row[r]
+                part[r] += row[r] * row[r]
         for r in range(size):
-            total[r] += inner[r] * outer[r]
-        if layer < len(widths) - 2:
+            part[r] *= inner[r]
+            total[r] += part[r]
+        if layer < layers - 1:
             inner[:size] = one
             for j in range(top, top + outputs):
                 row = values[j]
                 for r in range(size):
                     inner[r] += row[r] * row[r]
         top += outputs
-    for r in range(size):
-        norm = np.sqrt(total[r])
-        scale[r] = clip_norm / norm if norm > clip_norm else one
+    limit = values.dtype.type(clip_norm / np.sqrt(layers)) if clipping == PER_LAYER else clip_norm
+    for layer in range(layers):
+        part = scale[layer]
+        square = part if clipping == PER_LAYER else total
+        for r in range(size):
+            norm = np.sqrt(square[r])
+            if clipping == AUTOMATIC:
+                part[r] = limit / (norm + values.dtype.type(AUTOMATIC_STABILITY))
+            else:
+                part[r] = limit / norm if norm > limit else one
 
 
 @_inline
@@ -286,9 +343,9 @@ def _sum_gradients(total, batch, values, errors, scale, widths, size, beta, gemm
         inputs, outputs = widths[layer], widths[layer + 1]
         error = errors[top : top + outputs]
         for j in range(outputs):
-            row = error[j]
+            row, factor = error[j], scale[layer]
             for r in range(size):
-                row[r] *= scale[r]
+                row[r] *= factor[r]
         if layer == 0:
             _product(gemm, NO, NO, inputs, outputs, size, batch, inputs, error, stride, beta, total, inputs)
         else:
@@ -306,30 +363,49 @@ def _sum_gradients(total, batch, values, errors, scale, widths, size, beta, gemm
 
 
 @njit(error_model="numpy", nogil=True, cache=True)
-def noisy_step(theta, total, noise, key, step, spread, rate):
-    """Add the noise to `total` and step against it."""
+def noisy_step(theta, total, noise, key, step, spread, rate, inverse_batch, update, first, second):
+    """Add the noise to `total`, and step against it; `first` and `second` are the optimizer's memory."""
     fill_normals(key, step, noise)
+    kind, decay, momentum = update
+    real = theta.dtype.type
+    if kind == SGD and decay == 0:
+        scaled = real(rate * inverse_batch)
+        for j in range(len(theta)):
+            total[j] += spread * real(noise[j])
+            theta[j] -= scaled * total[j]
+        return
+    rate, inverse_batch, decay, momentum = real(rate), real(inverse_batch), real(decay), real(momentum)
+    b1, b2, tiny = real(ADAM_BETAS[0]), real(ADAM_BETAS[1]), real(ADAM_STABILITY)
+    correct1, correct2 = real(1 - ADAM_BETAS[0] ** (step + 1)), real(1 - ADAM_BETAS[1] ** (step + 1))
     for j in range(len(theta)):
-        total[j] += spread * total.dtype.type(noise[j])
-        theta[j] -= rate * total[j]
+        total[j] += spread * real(noise[j])
+        gradient = total[j] * inverse_batch + decay * theta[j]
+        if kind == MOMENTUM:
+            first[j] = momentum * first[j] + gradient
+            gradient = first[j]
+        elif kind == ADAM:
+            first[j] = b1 * first[j] + (real(1) - b1) * gradient
+            second[j] = b2 * second[j] + (real(1) - b2) * gradient * gradient
+            gradient = (first[j] / correct1) / (np.sqrt(second[j] / correct2) + tiny)
+        theta[j] -= rate * gradient
 
 
 @njit(error_model="numpy", nogil=True, cache=True)
 def train_steps(
-    first, last, theta, total, noise, x, y, squares, widths, key, threshold, clip_norm, spread, rate, activation,
-    words, rows, work, gemm, inserted, probe, seen,
+    steps, theta, total, noise, x, y, squares, widths, key, threshold, batch_size, clip_norm, spread, rates,
+    inverse_batch, sampling, shape, update, first, second, words, rows, work, gemm, inserted, probe, seen,
 ):  # fmt: skip
-    """Steps `first` to `last` of one training; `seen[t]` gets ⟨noisy sum, probe⟩ of each."""
+    """One training from beginning to end; `seen[t]` gets ⟨noisy sum, probe⟩ of each step."""
     coin = np.empty(4, np.uint32)
-    for step in range(first, last):
-        count = poisson_rows(key, step, threshold, words, rows)
-        clipped_sum(theta, total, x, y, squares, rows, count, widths, clip_norm, activation, work, gemm)
+    for step in range(steps):
+        begin, count = sample_rows(sampling, key, step, threshold, batch_size, words, rows)
+        clipped_sum(theta, total, x, y, squares, rows[begin:], count, widths, clip_norm, shape, work, gemm)
         if len(inserted) > 0:
             fill_words(key, COIN, step, coin)
             if np.uint64(coin[0]) < threshold:
                 for j in range(len(total)):
                     total[j] += inserted[j]
-        noisy_step(theta, total, noise, key, step, spread, rate)
+        noisy_step(theta, total, noise, key, step, spread, rates[step], inverse_batch, update, first, second)
         if len(probe) > 0:
             projection = 0.0
             for j in range(len(total)):

@@ -25,7 +25,7 @@ class TrainingDiverged(EpsilometerError):
 def network_for(recipe: Recipe, data: Dataset) -> Network:
     """The recipe's model for this data."""
     hidden = recipe.hidden if recipe.model == "mlp" else ()
-    return Network((data.x.shape[1], *hidden, data.classes), recipe.activation)
+    return Network((data.x.shape[1], *hidden, data.classes), recipe.activation, recipe.loss)
 
 
 def initial_parameters(recipe: Recipe, network: Network, key: threefry.Words) -> Array:
@@ -59,7 +59,7 @@ def train_many(
     for data, seed, watcher in zip(datasets, seeds, watchers, strict=True):
         network, key = network_for(recipe, data), threefry.trial_key(seed)
         start = initial_parameters(recipe, network, key)
-        _check_watcher(watcher, network)
+        _check_trial(recipe, data, network, watcher)
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is looked for just below
             parameters, projections = train_one(recipe, network, data, key, start, watcher, noise_scale)
         if not np.isfinite(parameters).all():
@@ -96,7 +96,11 @@ def _backend(name: str):  # type: ignore[no-untyped-def]
     return portable.train_one
 
 
-def _check_watcher(watcher: Watcher, network: Network) -> None:
+def _check_trial(recipe: Recipe, data: Dataset, network: Network, watcher: Watcher) -> None:
+    if not recipe.is_accounted and watcher.inserted is not None:
+        raise InvalidInput("sampling", recipe.sampling, "poisson or full for an inserted gradient, which tosses a coin")
+    if recipe.sampling == "fixed-size" and recipe.batch_size > len(data):
+        raise InvalidInput("sample_rate", recipe.sample_rate, f"a batch of at most the {len(data)} records")
     for name in ("inserted", "probe"):
         vector = getattr(watcher, name)
         if vector is not None and vector.shape != (network.parameters,):

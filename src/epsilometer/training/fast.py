@@ -16,6 +16,16 @@ from epsilometer.training.recipe import Recipe
 from epsilometer.training.threefry import Words
 from epsilometer.training.watchers import Watcher
 
+_SAMPLINGS = {
+    "poisson": compiled.POISSON,
+    "full": compiled.FULL,
+    "shuffle": compiled.SHUFFLE,
+    "fixed-size": compiled.FIXED_SIZE,
+}
+_ACTIVATIONS = {"relu": compiled.RELU, "tanh": compiled.TANH}
+_LOSSES = {"cross-entropy": compiled.CROSS_ENTROPY, "logistic": compiled.LOGISTIC, "squared": compiled.SQUARED}
+_CLIPPINGS = {"flat": compiled.FLAT, "per-layer": compiled.PER_LAYER, "automatic": compiled.AUTOMATIC}
+_OPTIMIZERS = {"sgd": compiled.SGD, "momentum": compiled.MOMENTUM, "adam": compiled.ADAM}
 CHUNK = 1024  # records that are handled at once; larger batches are handled in several goes
 
 
@@ -30,32 +40,39 @@ def train_one(
     theta[:] = start
     noise = _aligned((_fours(len(theta)),), np.float32)
     words, rows = _aligned((_fours(len(data)),), np.uint32), np.zeros(len(data) + 1, np.int64)
-    chunk, units = min(CHUNK, _sixteens(len(data))), sum(network.widths[1:])
-    shapes = (chunk, network.widths[0]), (units, chunk), (units, chunk), (3, chunk), (chunk,)
+    chunk, units, layers = min(CHUNK, _sixteens(len(data))), sum(network.widths[1:]), len(network.widths) - 1
+    shapes = (chunk, network.widths[0]), (units, chunk), (units, chunk), (2, chunk), (layers, chunk)
     work = tuple(_aligned(shape, start.dtype) for shape in shapes)
     widths = np.array(network.widths, dtype=np.int64)
     gemm = blas.product_addresses()[0 if start.dtype == np.float32 else 1]
-    activation = compiled.TANH if network.activation == "tanh" else compiled.RELU
     threshold, clip = threefry.below(recipe.sample_rate), real(recipe.clip_norm)
     spread = real(recipe.noise_multiplier * recipe.clip_norm * noise_scale)
-    rate = real(recipe.learning_rate / recipe.expected_batch)
+    sampling = _SAMPLINGS[recipe.sampling]
+    shape = _ACTIVATIONS[network.activation], _LOSSES[network.loss], _CLIPPINGS[recipe.clipping]
+    update = _OPTIMIZERS[recipe.optimizer], recipe.weight_decay, recipe.momentum
+    memory = (0, 0) if recipe.optimizer == "sgd" else (len(theta), len(theta) if recipe.optimizer == "adam" else 0)
+    first, second = (np.zeros(size, start.dtype) for size in memory)
+    rates, inverse_batch, size = recipe.learning_rates(), 1.0 / recipe.expected_batch, recipe.batch_size
     nothing = np.zeros(0, start.dtype)
     inserted = nothing if watcher.inserted is None else np.ascontiguousarray(watcher.inserted, start.dtype)
     probe = np.zeros(0) if watcher.probe is None else np.ascontiguousarray(watcher.probe, np.float64)
     projections = np.zeros(recipe.steps if watcher.probe is not None else 0)
     if not watcher.stepwise:
         compiled.train_steps(
-            0, recipe.steps, theta, total, noise, x, data.y, squares, widths, key, threshold, clip, spread, rate,
-            activation, words, rows, work, gemm, inserted, probe, projections,
+            recipe.steps, theta, total, noise, x, data.y, squares, widths, key, threshold, size, clip, spread, rates,
+            inverse_batch, sampling, shape, update, first, second, words, rows, work, gemm, inserted, probe,
+            projections,
         )  # fmt: skip
         return theta, projections
     for step in range(recipe.steps):
-        count = compiled.poisson_rows(key, step, threshold, words, rows)
-        compiled.clipped_sum(theta, total, x, data.y, squares, rows, count, widths, clip, activation, work, gemm)
-        if watcher.inserted is not None and threefry.words(key, threefry.COIN, step, 4)[0] < threshold:
+        begin, count = compiled.sample_rows(sampling, key, step, threshold, size, words, rows)
+        compiled.clipped_sum(theta, total, x, data.y, squares, rows[begin:], count, widths, clip, shape, work, gemm)
+        if watcher.inserted is not None and threefry.tossed(key, step, recipe.sample_rate):
             total += inserted
         watcher.contribute(step, total)
-        compiled.noisy_step(theta, total, noise, key, step, spread, rate)
+        compiled.noisy_step(
+            theta, total, noise, key, step, spread, rates[step], inverse_batch, update, first, second
+        )  # fmt: skip
         if watcher.probe is not None:
             projections[step] = total.astype(np.float64) @ probe
         watcher.observe(step, total)

@@ -5,12 +5,15 @@ product of its error and its input (and the error itself for the bias)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 Array = NDArray[np.floating]
 Labels = NDArray[np.int64]
+AUTOMATIC_STABILITY = 0.01  # γ of automatic clipping (Bu et al. 2023)
 
 
 @dataclass(frozen=True)
@@ -23,15 +26,16 @@ class Network:
 
     widths: tuple[int, ...]
     activation: str = "relu"
+    loss: str = "cross-entropy"
 
     @property
     def parameters(self) -> int:
-        return sum(a * b + b for a, b in zip(self.widths, self.widths[1:], strict=False))
+        return sum(a * b + b for a, b in pairwise(self.widths))
 
     def layers(self, flat: Array) -> list[tuple[Array, Array]]:
         """Views of the flat vector: (weights of shape outputs × inputs, biases) of each layer."""
         views, at = [], 0
-        for inputs, outputs in zip(self.widths, self.widths[1:], strict=False):
+        for inputs, outputs in pairwise(self.widths):
             weights = flat[at : at + inputs * outputs].reshape(outputs, inputs)
             at += inputs * outputs
             views.append((weights, flat[at : at + outputs]))
@@ -61,29 +65,52 @@ class Network:
         values.append(values[-1] @ weights.T + biases)
         return values
 
-    def clipped_gradient_sum(self, flat: Array, x: Array, y: Labels, clip_norm: float) -> Array:
-        """Sum over records of the cross-entropy gradient, each scaled down to norm `clip_norm` at most."""
+    def clipped_gradient_sum(self, flat: Array, x: Array, y: Labels, clip_norm: float, clipping: str = "flat") -> Array:
+        """Sum over records of the loss's gradient, each clipped so that its norm is `clip_norm` at most."""
         total = np.zeros_like(flat)
         if len(x) == 0:
             return total
         values = self._forward(flat, x)
-        error = _softmax(values[-1])
-        error[np.arange(len(y)), y] -= 1
-        errors = [error]
+        errors = [self._output_error(values[-1], y)]
         for (weights, _), value in zip(reversed(self.layers(flat)[1:]), reversed(values[1:-1]), strict=True):
             slope = 1 - value * value if self.activation == "tanh" else value > 0
             errors.append((errors[-1] @ weights) * slope)
         errors.reverse()
-        squares = sum(
+        squares = np.array([
             (np.einsum("ij,ij->i", value, value) + 1) * np.einsum("ij,ij->i", error, error)
             for value, error in zip(values, errors, strict=False)
-        )
-        scale = np.minimum(1, clip_norm / np.maximum(np.sqrt(squares), np.finfo(flat.dtype).tiny))
-        for (weights, biases), value, error in zip(self.layers(total), values, errors, strict=False):
+        ])  # fmt: skip
+        scales = clip_factors(squares, clip_norm, clipping)
+        for (weights, biases), value, error, scale in zip(self.layers(total), values, errors, scales, strict=False):
             scaled = error * scale[:, None]
             np.matmul(scaled.T, value, out=weights)
             scaled.sum(axis=0, out=biases)
         return total
+
+    def _output_error(self, logits: Array, y: Labels) -> Array:
+        """The derivative of the loss by the logits."""
+        if self.loss == "cross-entropy":
+            error = _softmax(logits)
+        elif self.loss == "logistic":
+            error = special.expit(logits)
+        else:
+            error = logits.copy()
+        error[np.arange(len(y)), y] -= 1
+        return error
+
+
+def clip_factors(squares: Array, clip_norm: float, clipping: str) -> Array:
+    """By what each layer's part (row) of each record's gradient (column) is multiplied, from squared norms."""
+    layers = len(squares)
+    if clipping == "per-layer":
+        norms, limit = np.sqrt(squares), clip_norm / np.sqrt(layers)
+    else:
+        norms, limit = np.sqrt(squares.sum(axis=0, keepdims=True)), clip_norm
+    if clipping == "automatic":
+        factors = limit / (norms + AUTOMATIC_STABILITY)
+    else:
+        factors = np.where(norms > limit, limit / np.maximum(norms, limit), 1.0)
+    return np.broadcast_to(factors, squares.shape).astype(squares.dtype)
 
 
 def _softmax(logits: Array) -> Array:

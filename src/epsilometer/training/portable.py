@@ -8,7 +8,9 @@ from epsilometer.claims import Floats
 from epsilometer.data import Dataset
 from epsilometer.training import threefry
 from epsilometer.training.models import Array, Network
+from epsilometer.training.optimizers import Optimizer
 from epsilometer.training.recipe import Recipe
+from epsilometer.training.sampling import sample
 from epsilometer.training.threefry import Words
 from epsilometer.training.watchers import Watcher
 
@@ -17,16 +19,14 @@ def train_one(
     recipe: Recipe, network: Network, data: Dataset, key: Words, start: Array, watcher: Watcher, noise_scale: float
 ) -> tuple[Array, Floats]:
     """One training: final parameters and projections."""
-    parameters = start.copy()
+    parameters, optimizer = start.copy(), Optimizer(recipe, start)
     x = data.x.astype(parameters.dtype)
-    threshold = threefry.below(recipe.sample_rate)
     spread = parameters.dtype.type(recipe.noise_multiplier * recipe.clip_norm * noise_scale)
-    rate = parameters.dtype.type(recipe.learning_rate / recipe.expected_batch)
     projections = np.zeros(recipe.steps if watcher.probe is not None else 0)
     for step in range(recipe.steps):
-        sample = np.flatnonzero(threefry.words(key, threefry.SAMPLE, step, len(data)) < threshold)
-        total = network.clipped_gradient_sum(parameters, x[sample], data.y[sample], recipe.clip_norm)
-        if watcher.inserted is not None and threefry.words(key, threefry.COIN, step, 4)[0] < threshold:
+        rows = sample(recipe, key, step, len(data))
+        total = network.clipped_gradient_sum(parameters, x[rows], data.y[rows], recipe.clip_norm, recipe.clipping)
+        if watcher.inserted is not None and threefry.tossed(key, step, recipe.sample_rate):
             total += watcher.inserted
         if watcher.stepwise:
             watcher.contribute(step, total)
@@ -35,5 +35,5 @@ def train_one(
             projections[step] = total.astype(np.float64) @ watcher.probe
         if watcher.stepwise:
             watcher.observe(step, total)
-        parameters -= rate * total
+        optimizer.step(step, parameters, total)
     return parameters, projections

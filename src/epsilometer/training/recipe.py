@@ -5,14 +5,35 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from epsilometer import checks
 from epsilometer.accounting import DpSgd
+from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput, unknown_name
 
 MODELS = {
     "logistic": "multinomial logistic regression",
     "mlp": "fully connected network; hidden layers of any number and width, one of 32 by default",
 }
+SAMPLINGS = {
+    "poisson": "every record by its own coin, in every step; what accountants assume",
+    "full": "all records in every step",
+    "shuffle": "epochs of a random order; no accountant here proves it",
+    "fixed-size": "a random batch of one size, without replacement; no accountant here proves it",
+}
+LOSSES = {
+    "cross-entropy": "softmax over the classes",
+    "logistic": "a logistic loss for each class against the rest",
+    "squared": "half the squared distance of the outputs to the label's unit vector",
+}
+CLIPPINGS = {
+    "flat": "each record's gradient to norm C at most",
+    "per-layer": "each layer's part of it to C/√layers at most",
+    "automatic": "each record's gradient scaled by C/(norm + 0.01): about C, whatever its size",
+}
+OPTIMIZERS = {"sgd": "plain steps", "momentum": "heavy-ball momentum", "adam": "Adam (β = 0.9, 0.999)"}
+SCHEDULES = {"constant": "the same rate", "linear": "falling to 0 on a line", "cosine": "falling to 0 on a cosine"}
 ACTIVATIONS = {"relu": "rectified linear units", "tanh": "hyperbolic tangent"}
 INITIALISATIONS = {
     "fixed": "Glorot normal, drawn once: every trial starts from the same, known weights",
@@ -23,11 +44,12 @@ PRECISIONS = {"float32": "single precision", "float64": "double precision"}
 
 @dataclass(frozen=True)
 class Recipe:
-    """DP-SGD with Poisson samples, as Abadi et al. (2016) describe it.
+    """DP-SGD as Abadi et al. (2016) describe it, with its usual variations.
 
     A step adds N(0, (noise_multiplier·clip_norm)²) to the sum of the sample's clipped gradients and divides
     by sample_rate·records. `records` is the *public* size of the data and the same in both worlds: dividing
-    by a world's own size would tell the worlds apart.
+    by a world's own size would tell the worlds apart. What the optimizer does with the result, weight decay
+    included, costs no privacy.
     """
 
     records: int
@@ -43,6 +65,13 @@ class Recipe:
     init_scale: float = 1.0
     init_seed: int = 0
     precision: str = "float32"
+    sampling: str = "poisson"
+    loss: str = "cross-entropy"
+    clipping: str = "flat"
+    optimizer: str = "sgd"
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    schedule: str = "constant"
 
     def __post_init__(self) -> None:
         checks.whole("records", self.records, least=1)
@@ -51,6 +80,8 @@ class Recipe:
         checks.real("learning_rate", self.learning_rate, above=0)
         checks.real("init_scale", self.init_scale, above=0, closed="[")
         checks.whole("init_seed", self.init_seed, least=0)
+        checks.real("momentum", self.momentum, above=0, below=1, closed="[")
+        checks.real("weight_decay", self.weight_decay, above=0, closed="[")
         if not self.hidden:
             raise InvalidInput("hidden", self.hidden, "at least one width", 'use model = "logistic" for none')
         for width in self.hidden:
@@ -60,13 +91,38 @@ class Recipe:
             ("activation", ACTIVATIONS),
             ("initialisation", INITIALISATIONS),
             ("precision", PRECISIONS),
+            ("sampling", SAMPLINGS),
+            ("loss", LOSSES),
+            ("clipping", CLIPPINGS),
+            ("optimizer", OPTIMIZERS),
+            ("schedule", SCHEDULES),
         ):
             if getattr(self, name) not in known:
                 raise unknown_name(name, getattr(self, name), known)
+        if (self.sampling == "full") != (self.sample_rate == 1) and self.sampling != "poisson":
+            raise InvalidInput(
+                "sample_rate", self.sample_rate, 'exactly 1 with sampling = "full", and below 1 otherwise'
+            )
 
     @property
     def expected_batch(self) -> float:
         return self.sample_rate * self.records
+
+    @property
+    def batch_size(self) -> int:
+        """Records in a batch, where the sampling has batches of one size."""
+        return max(1, round(self.expected_batch))
+
+    @property
+    def is_accounted(self) -> bool:
+        """Whether the accountants' assumption, Poisson sampling, is what the training does."""
+        return self.sampling in ("poisson", "full")
+
+    def learning_rates(self) -> Floats:
+        """The rate of every step."""
+        progress = np.arange(self.steps) / self.steps
+        falling = {"linear": 1.0 - progress, "cosine": 0.5 * (1.0 + np.cos(np.pi * progress))}
+        return self.learning_rate * falling.get(self.schedule, np.ones(self.steps))
 
     @property
     def mechanism(self) -> DpSgd:

@@ -80,6 +80,11 @@ def below(rate: float) -> np.uint64:
     return np.uint64(round(rate * 2.0**32))
 
 
+def tossed(key: Words, step: int, rate: float) -> bool:
+    """The coin of a step: whether a crafted gradient is sampled."""
+    return bool(words(key, COIN, step, 4)[0] < below(rate))
+
+
 def normals(key: Words, step: int, count: int) -> NDArray[np.float32]:
     """`count` standard normal numbers by Box and Muller's transform of pairs of lanes.
 
