@@ -37,6 +37,19 @@ def test_groups_of_a_gaussian_curve_are_gaussian(k: int) -> None:
     np.testing.assert_allclose(GaussianClaim(0.4).max_tpr(fprs, k), GaussianClaim(0.4 * k).max_tpr(fprs), rtol=1e-9)
 
 
+@pytest.mark.parametrize("point", [(math.inf, 0.1), (400.0, 1e-305), (1.0, 0.0), (0.0, 0.1)])
+def test_groups_of_extreme_points_are_points(point) -> None:
+    group = PointClaim(*point).group(3)
+    assert 0 <= group.delta < 1
+    if point == (400.0, 1e-305):
+        assert group.delta > 0.99  # e^800·1e-305 is over 1
+
+
+def test_vacuous_claims_know_it() -> None:
+    assert PointClaim(math.inf).is_vacuous
+    assert not PointClaim(1.0, 0.5).is_vacuous
+
+
 def test_a_curve_is_as_sharp_as_its_sharpest_point() -> None:
     points = [(0.0, 0.3), (1.0, 0.05), (3.0, 1e-4)]
     curve = CurveClaim(*map(tuple, zip(*points, strict=True)))
@@ -47,10 +60,21 @@ def test_a_curve_is_as_sharp_as_its_sharpest_point() -> None:
     assert curve.epsilon_at(1e-9) == math.inf
 
 
-def test_a_curve_may_differ_between_directions() -> None:
-    two_way = CurveClaim((1.0,), (0.2,), reverse_deltas=(0.0,))
-    assert two_way.max_tpr(0.0) == 0.2
-    assert two_way.max_tpr(0.9).item() == pytest.approx(1 - 0.1 * math.exp(-1))
+@given(st.floats(0.3, 3), st.floats(1e-6, 0.1))
+def test_between_its_points_a_profile_implies_what_convexity_allows(mu: float, delta: float) -> None:
+    gaussian = GaussianClaim(mu)
+    epsilons = tuple(np.linspace(0, gaussian.epsilon_at(1e-8), 60).tolist())
+    curve = CurveClaim(epsilons, tuple(gaussian.delta_at(e) for e in epsilons))
+    exact = gaussian.epsilon_at(delta)
+    assert exact - 1e-6 <= curve.epsilon_at(delta) <= exact + 0.1
+
+
+@pytest.mark.parametrize("claim", [PointClaim(1.0, 0.1), GaussianClaim(0.7), CurveClaim((0.5, 2.0), (0.2, 0.01))])
+def test_claims_hold_for_the_worlds_in_either_order(claim) -> None:
+    """(FPR, TPR) is allowed iff (1 − TPR, 1 − FPR) is: the same test seen from the other world."""
+    fpr = np.linspace(0.01, 0.6, 30)
+    turned = claim.max_tpr(1 - claim.max_tpr(fpr))
+    np.testing.assert_allclose(turned, 1 - fpr, atol=1e-9)
 
 
 def test_an_infinite_epsilon_allows_everything() -> None:
@@ -84,6 +108,11 @@ def test_point_epsilon_at_another_delta_is_the_worst_mechanisms() -> None:
         (lambda: CurveClaim((1.0,), ()), "sequences of one length"),
         (lambda: PointClaim(1).max_tpr(1.5), "fpr = 1.5"),
         (lambda: PointClaim(1).max_tpr(0.5, group_size=0), "group_size = 0"),
+        (lambda: PointClaim(10**400), "epsilon = 1000"),
+        (lambda: PointClaim(1.0).epsilon_at(math.nan), "delta = nan"),
+        (lambda: PointClaim(1.0).allows(0.5, 7.0), "fnr = 7"),
+        (lambda: GaussianClaim(1.0).delta_at(math.nan), "epsilon = nan"),
+        (lambda: GaussianClaim(1e200), "mu = 1e"),
     ],
 )
 def test_bad_claims_are_refused_in_words(make, words: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from epsilometer import run, summary
 from epsilometer.audit import Spec, parse_spec
 
 ROOT = Path(__file__).parents[1]
@@ -19,6 +20,13 @@ def blocks(text: str, language: str) -> list[str]:
 @pytest.mark.parametrize("code", blocks(README, "python"), ids=["audit", "bound"])
 def test_the_readmes_examples_run(code: str) -> None:
     exec(compile(code, "README.md", "exec"), {})
+
+
+def test_the_readme_shows_what_an_audit_prints() -> None:
+    (shown,) = blocks(README, "text")
+    printed = summary(run(Spec().plan()))
+    seconds = re.compile(r"\d+\.\d s$", flags=re.MULTILINE)
+    assert seconds.sub("", shown.strip()) == seconds.sub("", printed.strip())
 
 
 def test_the_spec_page_shows_every_key_with_its_default() -> None:

@@ -23,7 +23,10 @@ def real(
     1e-05
     """
     left, right = "[" in closed, "]" in closed
-    number = float(value) if isinstance(value, numbers.Real) and not _is_bool(value) else math.nan
+    try:
+        number = float(value) if isinstance(value, numbers.Real) and not _is_bool(value) else math.nan
+    except OverflowError:
+        number = math.nan
     low_ok = number >= above if left else number > above
     high_ok = number <= below if right else number < below
     if low_ok and high_ok:
@@ -32,11 +35,13 @@ def real(
     raise InvalidInput(argument, value, expected, remedy)
 
 
-def whole(argument: str, value: object, *, least: int, remedy: str = "") -> int:
-    """A whole number that is at least `least`."""
-    if isinstance(value, numbers.Integral) and not _is_bool(value) and int(value) >= least:
-        return int(value)
-    raise InvalidInput(argument, value, f"a whole number ≥ {least}", remedy)
+def whole(argument: str, value: object, *, least: int, most: int | None = None, remedy: str = "") -> int:
+    """A whole number that is at least `least`, and at most `most`."""
+    if isinstance(value, numbers.Integral) and not _is_bool(value) and int(value) >= least:  # noqa: SIM102
+        if most is None or int(value) <= most:
+            return int(value)
+    expected = f"a whole number ≥ {least}" if most is None else f"a whole number from {least} to {most:,}"
+    raise InvalidInput(argument, value, expected, remedy)
 
 
 def _is_bool(value: object) -> bool:
@@ -50,6 +55,11 @@ def delta(value: object) -> float:
 
 def epsilon(value: object) -> float:
     return real("epsilon", value, above=0, closed="[]")
+
+
+def group_size(value: object) -> int:
+    """In how many records worlds differ."""
+    return whole("group_size", value, least=1, most=1000, remedy="1 means that one record differs")
 
 
 def confidence(value: object) -> float:

@@ -21,6 +21,7 @@ from epsilometer import checks
 from epsilometer.errors import InvalidInput, RelationMismatch, unknown_name
 
 Floats = NDArray[np.float64]
+LARGEST_MU = 1e7  # beyond it ε is over 5e13, and double precision ends
 
 
 class Relation(enum.StrEnum):
@@ -86,7 +87,7 @@ class Claim(ABC):
         rates = np.asarray(fpr, dtype=np.float64)
         if np.any(~((rates >= 0) & (rates <= 1))):
             raise InvalidInput("fpr", fpr, "rates in [0, 1]")
-        for _ in range(checks.whole("group_size", group_size, least=1)):
+        for _ in range(checks.group_size(group_size)):
             rates = np.clip(self._max_tpr(rates), rates, 1.0)  # guessing is always allowed
         return rates
 
@@ -100,7 +101,13 @@ class Claim(ABC):
         >>> PointClaim(1.0, 0.0).allows(fpr=0.1, fnr=0.6)
         False
         """
+        checks.real("fnr", fnr, above=0, below=1, closed="[]")
         return bool(self.max_tpr(fpr, group_size) >= 1.0 - fnr)
+
+    @property
+    def is_vacuous(self) -> bool:
+        """Whether the claim allows everything, so that nothing can refute it."""
+        return bool(self.max_tpr(0.0) >= 1.0)
 
 
 @dataclass(frozen=True)
@@ -129,9 +136,7 @@ class PointClaim(Claim):
         >>> PointClaim(1.0, 1e-5).epsilon_at(1e-5)
         1.0
         """
-        if delta < self.delta:
-            return math.inf
-        if math.isinf(self.epsilon):
+        if checks.delta(delta) < self.delta or math.isinf(self.epsilon):
             return math.inf
         # The worst mechanism has δ(ε') = δ + (1−δ)(e^ε − e^ε')/(1 + e^ε) for ε' ≤ ε; all divided by e^ε.
         shrink = math.exp(-self.epsilon)
@@ -144,10 +149,10 @@ class PointClaim(Claim):
         >>> PointClaim(0.5, 1e-6).group(2)
         PointClaim(epsilon=1.0, delta=2.64...e-06, relation=<Relation.ADD_REMOVE: 'add-remove'>)
         """
-        checks.whole("group_size", size, least=1)
-        growth = float(np.exp(np.minimum(self.epsilon * np.arange(size), 700.0)).sum())
-        delta = min(self.delta * growth, np.nextafter(1.0, 0.0).item())
-        return PointClaim(self.epsilon * size, delta, self.relation)
+        checks.group_size(size)
+        exponents = min(self.epsilon, 1e6) * np.arange(size) + (math.log(self.delta) if self.delta else -math.inf)
+        delta = float(np.exp(np.minimum(exponents, 0.0)).sum())  # a summand over 1 makes the sum over 1
+        return PointClaim(self.epsilon * size, min(delta, np.nextafter(1.0, 0.0).item()), self.relation)
 
     def describe(self) -> str:
         return f"(ε = {self.epsilon:.4g}, δ = {self.delta:.4g}), {self.relation}"
@@ -173,7 +178,8 @@ class GaussianClaim(Claim):
     relation: Relation = Relation.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        checks.real("mu", self.mu, above=0, closed="[]")
+        if not (math.isinf(checks.real("mu", self.mu, above=0, closed="[]")) or self.mu <= LARGEST_MU):
+            raise InvalidInput("mu", self.mu, f"at most {LARGEST_MU:g}, or infinity")
         object.__setattr__(self, "relation", Relation.of(self.relation))
 
     def _max_tpr(self, fpr: Floats) -> Floats:
@@ -184,6 +190,7 @@ class GaussianClaim(Claim):
 
     def delta_at(self, epsilon: float) -> float:
         """δ(ε) = Φ(−ε/μ + μ/2) − e^ε·Φ(−ε/μ − μ/2)."""
+        checks.epsilon(epsilon)
         if self.mu == 0:
             return 0.0
         if math.isinf(self.mu):
@@ -236,10 +243,8 @@ class GaussianClaim(Claim):
 class CurveClaim(Claim):
     """A privacy profile: (εᵢ, δᵢ) for every i at once. This is how an accountant promises a whole trade-off curve.
 
-    `deltas` limit how far the in-world's probabilities exceed e^ε times the out-world's, `reverse_deltas`
-    the other way round (equal unless given: DP-SGD with subsampling leaks a record's presence and its
-    absence differently). Leaving points out only weakens the claim, so a finite profile of a true one is
-    always safe to refute.
+    Like every claim here it holds for the two worlds in either order. Leaving points out only weakens it, so a
+    finite profile of a true one is always safe to refute.
 
     >>> curve = CurveClaim((0.0, 1.0), (0.3, 0.01), name="an example")
     >>> curve.max_tpr(0.1).round(4).item()  # the second point is the sharper one here
@@ -250,31 +255,41 @@ class CurveClaim(Claim):
     deltas: tuple[float, ...]
     relation: Relation = Relation.ADD_REMOVE
     name: str = "a privacy profile"
-    reverse_deltas: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        reverse = self.deltas if self.reverse_deltas is None else self.reverse_deltas
-        lengths = (len(self.epsilons), len(self.deltas), len(reverse))
+        for name in ("epsilons", "deltas"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        lengths = (len(self.epsilons), len(self.deltas))
         if len(set(lengths)) > 1 or not self.epsilons:
             raise InvalidInput("epsilons and deltas", lengths, "sequences of one length, at least 1")
-        for epsilon in self.epsilons:
+        for epsilon, delta in zip(self.epsilons, self.deltas, strict=True):
             checks.epsilon(epsilon)
-        for delta in (*self.deltas, *reverse):
             checks.real("delta", delta, above=0, below=1, closed="[]")
-        object.__setattr__(self, "reverse_deltas", reverse)
         object.__setattr__(self, "relation", Relation.of(self.relation))
 
     def _max_tpr(self, fpr: Floats) -> Floats:
-        epsilons = np.asarray(self.epsilons)
-        rates = point_max_tpr(fpr[..., None], epsilons, np.asarray(self.deltas), np.asarray(self.reverse_deltas))
+        rates = point_max_tpr(fpr[..., None], np.asarray(self.epsilons), np.asarray(self.deltas))
         lowest: Floats = rates.min(axis=-1)
         return lowest
 
     def epsilon_at(self, delta: float) -> float:
-        """The smallest listed ε that is promised with δ or less, both ways."""
-        assert self.reverse_deltas is not None
-        rows = zip(self.epsilons, self.deltas, self.reverse_deltas, strict=True)
-        return min((e for e, d, r in rows if max(d, r) <= delta), default=math.inf)
+        """The smallest ε that follows from the profile at δ: between its points, δ is convex in e^ε.
+
+        >>> CurveClaim((0.0, 1.0), (0.3, 0.1)).epsilon_at(0.1)
+        1.0
+        """
+        checks.delta(delta)
+        order = np.argsort(self.epsilons, kind="stable")
+        epsilons, deltas = np.asarray(self.epsilons)[order], np.asarray(self.deltas)[order]
+        reached = np.flatnonzero(deltas <= delta)
+        if not reached.size:
+            return math.inf
+        i = int(reached[0])
+        if i == 0 or deltas[i - 1] <= deltas[i] or math.isinf(epsilons[i]):
+            return float(epsilons[i])
+        share = (deltas[i - 1] - delta) / (deltas[i - 1] - deltas[i])
+        gap = math.expm1(min(epsilons[i] - epsilons[i - 1], 700.0))
+        return float(epsilons[i - 1] + math.log1p(share * gap))
 
     def describe(self) -> str:
         return f"the trade-off curve of {self.name}, {self.relation}"
@@ -283,17 +298,11 @@ class CurveClaim(Claim):
         return {"form": "curve", "name": self.name, "points": len(self.epsilons), "relation": self.relation.value}
 
 
-def point_max_tpr(
-    fpr: Floats,
-    epsilon: Floats | np.float64,
-    delta: Floats | np.float64,
-    reverse_delta: Floats | np.float64 | None = None,
-) -> Floats:
+def point_max_tpr(fpr: Floats, epsilon: Floats | np.float64, delta: Floats | np.float64) -> Floats:
     """min(e^ε·u + δ, 1 − e^{−ε}(1 − u − δ)): both inequalities of Kairouz et al. (2015), on arrays."""
-    reverse = delta if reverse_delta is None else reverse_delta
-    with np.errstate(over="ignore", invalid="ignore"):
-        direct = np.exp(epsilon) * fpr + delta
-        complement = 1.0 - np.exp(-epsilon) * (1.0 - fpr - reverse)
-    direct = np.where(np.isinf(epsilon), 1.0, direct)  # e^∞·0 is not a number; ε = ∞ promises nothing
+    with np.errstate(divide="ignore", invalid="ignore"):
+        direct = np.exp(np.minimum(epsilon + np.log(fpr), 0.0)) + delta  # e^ε·u, unless that is over 1
+        complement = 1.0 - np.exp(-epsilon) * (1.0 - fpr - delta)
+    direct = np.where(np.isinf(epsilon), 1.0, direct)  # ∞ + ln 0 is not a number; ε = ∞ promises nothing
     rates: Floats = np.clip(np.minimum(direct, complement), 0.0, 1.0)
     return rates

@@ -21,8 +21,12 @@ class InvalidInput(EpsilometerError, ValueError):
 
     def __init__(self, argument: str, value: object, expected: str, remedy: str = "") -> None:
         self.argument, self.value, self.expected, self.remedy = argument, value, expected, remedy
-        text = f"{argument} = {_brief(value)}: expected {expected}"
+        text = f"{_one_line(argument)} = {_one_line(repr(value))}: expected {expected}"
         super().__init__(f"{text}; {remedy}" if remedy else text)
+
+    def renamed(self, argument: str) -> InvalidInput:
+        """The same error about an argument that the user knows by another name."""
+        return InvalidInput(argument, self.value, self.expected, self.remedy)
 
 
 class EvidenceMismatch(EpsilometerError, TypeError):
@@ -49,7 +53,7 @@ def unknown_name(argument: str, value: object, valid: Iterable[str]) -> InvalidI
     return InvalidInput(argument, value, "one of " + ", ".join(names), remedy)
 
 
-def _brief(value: object, limit: int = 60) -> str:
-    """`repr`, on one line and short enough for an error message."""
-    text = " ".join(repr(value).split())
+def _one_line(text: str, limit: int = 100) -> str:
+    """Short enough for an error message, and without line breaks."""
+    text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 1] + "…"

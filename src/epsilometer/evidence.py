@@ -33,7 +33,8 @@ class Counts:
 
     def __post_init__(self) -> None:
         for name in ("tp", "fp", "fn", "tn"):
-            checks.whole(name, getattr(self, name), least=0, remedy="counts are numbers of trials")
+            count = checks.whole(name, getattr(self, name), least=0, most=10**12, remedy="counts are numbers of trials")
+            object.__setattr__(self, name, count)
         if self.in_trials == 0:
             raise InvalidInput("tp + fn", 0, "at least one trial of the in-world")
         if self.out_trials == 0:
@@ -160,12 +161,9 @@ class Membership:
         return f"Membership({len(self.scores)} records, {members} member{'s' * (members != 1)})"
 
 
-Evidence = PairedRuns | OneRun | Membership | Counts
-
-
 def _check_game(evidence: PairedRuns | OneRun | Counts) -> None:
     object.__setattr__(evidence, "relation", Relation.of(evidence.relation))
-    checks.whole("group_size", evidence.group_size, least=1)
+    object.__setattr__(evidence, "group_size", checks.group_size(evidence.group_size))
 
 
 def _scores(argument: str, values: ArrayLike) -> Floats:

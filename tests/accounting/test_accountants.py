@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from epsilometer import DpSgd, GaussianClaim, InvalidInput, Relation, account, calibrate, compare, curve
 from epsilometer.accounting import ACCOUNTANTS
@@ -64,22 +65,45 @@ def test_the_curve_is_the_accountants(relation: Relation) -> None:
     assert np.all(found >= gaussian.max_tpr(fprs) - 1e-12)
 
 
-def test_the_curve_bounds_the_optimal_attack_both_ways() -> None:
-    """The likelihood-ratio attack on one subsampled step lies on the curve, in both directions."""
-    from scipy import stats
-
-    q, sigma = 0.3, 0.8
+@pytest.mark.parametrize(("q", "sigma"), [(0.3, 0.8), (0.3, 0.5), (0.05, 0.5), (0.9, 2.0)])
+def test_the_curve_bounds_the_optimal_attack_in_either_order_and_in_groups(q: float, sigma: float) -> None:
+    """Likelihood-ratio attacks on one subsampled step: record added, removed, two added, one of each."""
     claim = curve(DpSgd(q, sigma, 1))
-    x = np.linspace(-3, 4, 200)
-    fpr = stats.norm.sf(x / sigma)
-    tpr = (1 - q) * fpr + q * stats.norm.sf((x - 1) / sigma)
-    allowed = claim.max_tpr(fpr)
-    assert np.all(tpr <= allowed + 1e-9)
-    np.testing.assert_allclose(tpr, allowed, atol=2e-3)
+    x = np.linspace(-4, 5, 400)
+    absent = stats.norm.sf(x / sigma)
+    present = (1 - q) * absent + q * stats.norm.sf((x - 1) / sigma)
+    assert np.all(present <= claim.max_tpr(absent) + 1e-9)
+    small = absent < 0.1
+    np.testing.assert_allclose(present[small], claim.max_tpr(absent)[small], atol=3e-3)
+    assert np.all(1 - absent <= claim.max_tpr(1 - present) + 1e-9)  # the worlds swapped
+    opposite = (1 - q) * absent + q * stats.norm.sf((x + 1) / sigma)
+    assert np.all(present <= claim.max_tpr(opposite, group_size=2) + 1e-9)  # one removed and one added
+    two = (
+        (1 - q) ** 2 * absent + 2 * q * (1 - q) * stats.norm.sf((x - 1) / sigma) + q**2 * stats.norm.sf((x - 2) / sigma)
+    )
+    assert np.all(two <= claim.max_tpr(absent, group_size=2) + 1e-9)
+
+
+def test_relations_may_be_given_by_name() -> None:
+    mechanism = DpSgd(1.0, 1.0, 1)
+    assert curve(mechanism, "replace") == curve(mechanism, Relation.REPLACE)
+    assert curve(mechanism, "replace").max_tpr(0.05).item() == pytest.approx(0.639, abs=1e-3)
+    with pytest.raises(InvalidInput, match="relation = 'bogus'"):
+        curve(mechanism, "bogus")
+
+
+@pytest.mark.parametrize(("sigma", "steps"), [(30.0, 1000), (300.0, 100_000)])
+@pytest.mark.parametrize("delta", [1e-5, 1e-8, 1e-10, 1e-12])
+def test_rounding_never_proves_too_much(sigma: float, steps: int, delta: float) -> None:
+    """Sampling at a rate of almost 1 goes through the numerical composition, whose truth is then known."""
+    truth = GaussianClaim(2 * math.sqrt(steps) / sigma).epsilon_at(delta)
+    assert account(DpSgd(1 - 1e-13, sigma, steps), delta, "replace").epsilon >= truth - 1e-6
 
 
 @pytest.mark.parametrize("name", list(ACCOUNTANTS))
-@pytest.mark.parametrize("mechanism", [DpSgd(0.1, 0.0, 10), DpSgd(0.1, 0.02, 10), DpSgd(1e-4, 500.0, 10)])
+@pytest.mark.parametrize(
+    "mechanism", [DpSgd(0.1, 0.0, 10), DpSgd(0.1, 0.02, 10), DpSgd(0.1, 1e-6, 10), DpSgd(1e-4, 1e6, 10)]
+)
 def test_extremes_are_numbers(name: str, mechanism: DpSgd) -> None:
     for delta in (0.0, 1e-5, 0.5):
         epsilon = account(mechanism, delta, accountant=name).epsilon
@@ -95,6 +119,10 @@ def test_extremes_are_numbers(name: str, mechanism: DpSgd) -> None:
         (lambda: DpSgd(0.1, -1.0, 1), "noise_multiplier = -1"),
         (lambda: DpSgd(0.1, math.inf, 1), "noise_multiplier = inf"),
         (lambda: DpSgd(0.1, 1.0, 0), "steps = 0"),
+        (lambda: DpSgd(0.1, 1e-170, 1), "noise_multiplier = 1e-170"),
+        (lambda: DpSgd(0.1, 1e200, 1), "noise_multiplier = 1e.200"),
+        (lambda: DpSgd(0.1, 1.0, 10**30), "steps = 1000"),
+        (lambda: calibrate(epsilon=math.inf, delta=1e-5, sample_rate=0.1, steps=1), "epsilon = inf"),
         (lambda: account(DpSgd(0.1, 1.0, 1), 2.0), "delta = 2"),
         (lambda: account(DpSgd(0.1, 1.0, 1), 1e-5, accountant="pdl"), "did you mean 'pld'"),
         (lambda: calibrate(epsilon=0.0, delta=1e-5, sample_rate=0.1, steps=1), "epsilon = 0"),

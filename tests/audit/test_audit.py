@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from epsilometer import (
     BestOnSame,
     ClipBkd,
+    Fixed,
     Gradient,
     InvalidInput,
     PairedRuns,
     PointClaim,
     Recipe,
+    UnionBound,
     digits,
     refute_curve,
     run,
@@ -39,14 +41,14 @@ def correct():
 def test_a_correct_training_is_not_accused(correct) -> None:
     assert correct.verdict.outcome is not Outcome.VIOLATED
     assert correct.lower_bound.epsilon < correct.upper_bound.epsilon
-    assert correct.noise_limit > correct.plan.recipe.noise_multiplier
+    assert correct.noise_limit.noise_multiplier > correct.plan.recipe.noise_multiplier
 
 
 def test_half_of_the_noise_is_a_violation() -> None:
     result = run(quick(faults={"noise_scale": 0.4}))
     assert result.verdict.outcome is Outcome.VIOLATED
     assert "FAULT INJECTED" in summary(result)
-    assert result.noise_limit < result.plan.recipe.noise_multiplier
+    assert result.noise_limit.noise_multiplier < result.plan.recipe.noise_multiplier
 
 
 def test_the_same_plan_gives_the_same_result(correct) -> None:
@@ -104,18 +106,30 @@ def runs(mu: float, n: int) -> PairedRuns:
     ],
 )
 def test_the_verdict_needs_power_to_say_consistent(mu: float, n: int, outcome: Outcome) -> None:
-    evidence, claim = runs(mu, n), GaussianClaim(1.0)
-    from epsilometer import UnionBound
-
-    found = decide(evidence, claim, refute_curve(evidence, claim), UnionBound(), claim.epsilon_at(1e-5))
+    evidence = runs(mu, n)
+    found = decide(evidence, refute_curve(evidence, GaussianClaim(1.0)), UnionBound())
     assert found.outcome is outcome
+
+
+@pytest.mark.parametrize("strategy", [Fixed(0.8), UnionBound(thresholds=(0.2, 0.8, 1.4))], ids=["fixed", "union"])
+def test_the_verdict_does_not_depend_on_the_scale_of_scores(strategy) -> None:
+    evidence, claim = runs(0.9, 500), GaussianClaim(1.0)
+    base = decide(evidence, refute_curve(evidence, claim, thresholds=strategy), strategy)
+    scaled = PairedRuns(100 * evidence.out_scores + 1000, 100 * evidence.in_scores + 1000)
+    at = strategy.threshold if isinstance(strategy, Fixed) else None
+    moved = Fixed(100 * at + 1000) if at else UnionBound(thresholds=tuple(100 * t + 1000 for t in strategy.thresholds))
+    assert decide(scaled, refute_curve(scaled, claim, thresholds=moved), moved) == base
+    assert base.outcome is Outcome.CONSISTENT
+    # A threshold far from all scores cannot see anything, however it lies on another scale.
+    blind = Fixed(1.0)
+    assert decide(scaled, refute_curve(scaled, claim, thresholds=blind), blind).outcome is Outcome.INCONCLUSIVE
 
 
 def test_an_estimate_never_accuses() -> None:
     evidence, claim = runs(3.0, 500), GaussianClaim(0.5)
     test = refute_curve(evidence, claim, thresholds=BestOnSame())
     assert test.refuted
-    found = decide(evidence, claim, test, BestOnSame(), 2.0)
+    found = decide(evidence, test, BestOnSame())
     assert found.outcome is Outcome.INCONCLUSIVE
     assert "estimate" in found.reason
 
@@ -181,7 +195,7 @@ def test_every_field_of_a_plan_is_in_its_fingerprint() -> None:
         ("[training]\nlerning_rate = 1.0", "training.lerning_rate = 1.0.*did you mean 'learning_rate'"),
         ("[training]\nsteps = 1.5", "training.steps = 1.5: expected a whole number"),
         ('[audit]\ntrials = "many"', "audit.trials = 'many': expected a whole number"),
-        ("[audit]\ntrials = -3", "trials = -3"),
+        ("[audit]\ntrials = -3", "audit.trials = -3"),
         ("[audit]\nconfidence = 1.0", "confidence = 1.0"),
         ("[claim]\ndelta = 1.0", "delta = 1.0"),
         ("[claim]\ndelta = 0.0", "delta = 0"),
@@ -199,8 +213,15 @@ def test_every_field_of_a_plan_is_in_its_fingerprint() -> None:
         ('[audit]\naccountant = "gdp"', "one of basic, moments, pld"),
         ("[faults]\nnoise_scale = -1.0", "noise_scale = -1"),
         ("claim = 3", "claim = 3: expected a section"),
-        ("[claim", "expected a TOML file"),
+        ("[claim", "expected a TOML file .Expected"),
         ("a.b.c = 1", "did you mean|one of"),
+        ('"claim\\nfoo" = 1', "one of"),
+        ('[adversary]\nname = "gradient"\ncopies = 2', r"a setting of gradient .coordinates.; remove it"),
+        ('[adversary]\ncoordinates = "x"', "adversary.coordinates = 'x'"),
+        ("[training]\nclip_norm = 1e300", "training.clip_norm = 1e.300"),
+        ("[model]\nhidden = [1000000000]", "model.hidden = 1000000000"),
+        ("[audit]\ntrials = 1000000000000", "audit.trials = 1000000000000"),
+        ('[training]\nsampling = "shuffle"\n[claim]\nform = "curve"', "training.sampling = 'shuffle'.*claim a point"),
     ],
 )
 def test_bad_specs_are_refused_in_words(toml: str, words: str) -> None:
@@ -231,8 +252,33 @@ def test_arbitrary_values_never_crash_the_spec(content) -> None:
         assert "\n" not in str(error)
 
 
+def test_a_shuffled_training_claims_a_point_and_says_what_theory_lacks() -> None:
+    plan = quick(training={**QUICK["training"], "sampling": "shuffle"}, adversary={"name": "clipbkd"})
+    assert isinstance(plan.claim, PointClaim)
+    assert "proved for Poisson sampling" in str(plan.upper_bound)
+
+
+def test_the_shown_claim_is_the_claims_own() -> None:
+    data, recipe = digits(), Recipe(records=1797)
+    assert Plan(GaussianClaim(0.1), 1e-5, data, recipe, Gradient()).claimed_epsilon == pytest.approx(0.341, abs=1e-3)
+    by_basic = quick(audit={"trials": 150, "accountant": "basic"})
+    assert by_basic.claimed_epsilon == pytest.approx(4.0, abs=2e-3)
+    with pytest.raises(InvalidInput, match=r"the claim's own δ, 0\.001"):
+        Plan(PointClaim(1.0, 1e-3), 1e-5, data, recipe, Gradient())
+
+
+def test_reprs_fit_on_a_line(correct) -> None:
+    for value in (correct, correct.plan, correct.lower_bound, correct.test, correct.noise_limit, correct.plan.data):
+        assert len(repr(value)) < 420
+        assert "\n" not in repr(value)
+
+
 def test_a_plan_needs_matching_records() -> None:
     data = digits()
+    with pytest.raises(InvalidInput, match="adversary = <class"):
+        Plan(GaussianClaim(1.0), 1e-5, data, Recipe(records=1797), Gradient)
+    with pytest.raises(InvalidInput, match=r"claim = 4\.0"):
+        Plan(4.0, 1e-5, data, Recipe(records=1797), Gradient())
     with pytest.raises(InvalidInput, match="the 1797 records"):
         Plan(GaussianClaim(1.0), 1e-5, data, Recipe(records=5), Gradient())
     assert Plan(GaussianClaim(1.0), 1e-5, data, Recipe(records=1797), ClipBkd()).relation is Relation.ADD_REMOVE

@@ -4,7 +4,11 @@ import pytest
 from epsilometer import (
     BestOnSame,
     Counts,
+    EvidenceMismatch,
     GaussianClaim,
+    InvalidInput,
+    Membership,
+    OneRun,
     PairedRuns,
     PointClaim,
     Relation,
@@ -39,16 +43,29 @@ def test_a_point_is_refuted_exactly_when_the_bound_exceeds_it(epsilon: float) ->
 
 def test_the_noise_limit_separates_refuted_from_allowed() -> None:
     evidence = runs(1.0, n=2000)
-    limit = largest_noise_multiplier(evidence, lambda sigma: GaussianClaim(1 / sigma))
+    limit = largest_noise_multiplier(evidence, lambda sigma: GaussianClaim(1 / sigma)).noise_multiplier
     assert 1.0 < limit < 1.3
     assert refute_curve(evidence, GaussianClaim(1 / limit)).refuted
     assert not refute_curve(evidence, GaussianClaim(1.002 / limit)).refuted
     blind = largest_noise_multiplier(PairedRuns([0.0], [0.0]), lambda sigma: GaussianClaim(1 / sigma))
-    assert blind == np.inf
+    assert blind.noise_multiplier == np.inf
+    best = largest_noise_multiplier(evidence, lambda sigma: GaussianClaim(1 / sigma), thresholds=BestOnSame())
+    assert best.kind is Kind.ESTIMATE
+    assert "not a limit" in str(best)
 
 
 def test_an_estimate_says_so() -> None:
     assert refute_curve(runs(1.0), GaussianClaim(0.5), thresholds=BestOnSame()).kind is Kind.ESTIMATE
+
+
+@pytest.mark.parametrize("evidence", [OneRun([1.0], [1]), Membership([1.0], [0]), None])
+def test_other_evidence_is_refused_by_name(evidence) -> None:
+    with pytest.raises(EvidenceMismatch, match="refute_curve needs independent trials"):
+        refute_curve(evidence, PointClaim(1.0))
+    with pytest.raises(EvidenceMismatch, match="largest_noise_multiplier needs"):
+        largest_noise_multiplier(evidence, lambda s: GaussianClaim(1 / s))
+    with pytest.raises(InvalidInput, match=r"claim = 1\.0"):
+        refute_curve(runs(1.0), 1.0)
 
 
 def test_relations_must_agree() -> None:

@@ -68,14 +68,32 @@ def test_simulated_power_agrees_with_the_exact_one() -> None:
     assert stats.binomtest(round(simulated * 1000), 1000, exact).pvalue > 1e-3
 
 
-def test_attack_strength_is_a_lower_limit() -> None:
+@pytest.mark.parametrize(("mu", "n"), [(0.8, 300), (1.0, 20), (3.0, 200), (0.0, 20)])
+def test_attack_strength_is_a_lower_limit(mu: float, n: int) -> None:
     rng = np.random.default_rng(7)
-    found = [attack_strength(PairedRuns(rng.normal(size=300), rng.normal(0.8, size=300))) for _ in range(400)]
-    above = sum(mu > 0.8 for mu in found)
+    found = [attack_strength(PairedRuns(rng.normal(size=n), rng.normal(mu, size=n))) for _ in range(400)]
+    above = sum(strength > mu for strength in found)
     assert stats.binomtest(above, 400, 0.05, alternative="greater").pvalue > 1e-3
-    assert np.mean(found) > 0.6
+    assert np.mean(found) > 0.75 * mu or n < 100
+
+
+def test_attack_strength_at_the_extremes() -> None:
     assert attack_strength(PairedRuns([0.0, 0.0], [0.0, 0.0])) == 0
     assert 0 < attack_strength(PairedRuns([0.0] * 9, [1.0] * 9)) < math.inf
+
+
+@pytest.mark.parametrize("epsilon", [709.0, 800.0, 1e5])
+def test_huge_epsilons_are_numbers(epsilon: float) -> None:
+    assert PointClaim(epsilon).max_tpr([0.0, 1e-300, 0.5]).tolist() == [0.0, 1.0 if epsilon > 691 else 0.0, 1.0]
+    assert trials_to_refute(PointClaim(1.0, 1e-5), PointClaim(epsilon, 1e-5)) is not None
+
+
+@pytest.mark.parametrize(("claim", "truth", "n"), [((2, 0), (2.5, 1e-5), 60), ((1, 1e-5), (2.5, 1e-5), 16)])
+def test_no_threshold_on_a_fine_grid_has_much_more_power(claim, truth, n: int) -> None:
+    claim, truth = PointClaim(*claim), PointClaim(*truth)
+    rates = np.linspace(0.001, 0.5, 150)
+    best = max(_power_at(claim, u, truth.max_tpr(u).item(), n, 0.05, 1) for u in rates)
+    assert refutation_power(claim, truth, n) >= 0.85 * best
 
 
 def test_nonsense_is_refused() -> None:

@@ -40,7 +40,7 @@ def usual_group_epsilon(p_hi: float, p_lo: float, delta: float, k: int) -> float
 @pytest.mark.parametrize(("fpr", "tpr"), [(0.01, 0.2), (0.05, 0.4), (0.01, 0.99), (0.7, 0.95), (0.3, 0.5)])
 def test_groups_prove_at_least_what_the_usual_formula_does(fpr: float, tpr: float, delta: float, k: int) -> None:
     usual = usual_group_epsilon(tpr, fpr, delta, k)
-    found = epsilon_from_rates(fpr, tpr, delta, k).item()
+    found = epsilon_from_rates(fpr, 1 - tpr, delta, k).item()
     assert found >= usual - 1e-9
     crosses_the_middle = fpr < 0.5 < tpr
     if not crosses_the_middle and usual > 0:
@@ -49,17 +49,18 @@ def test_groups_prove_at_least_what_the_usual_formula_does(fpr: float, tpr: floa
 
 @given(st.floats(1e-6, 1), st.floats(0, 1 - 1e-6), st.sampled_from([0.0, 1e-5, 0.1]), st.integers(1, 4))
 def test_epsilon_is_the_smallest_that_allows_the_rates(fpr: float, tpr: float, delta: float, k: int) -> None:
-    epsilon = epsilon_from_rates(fpr, tpr, delta, k).item()
+    epsilon = epsilon_from_rates(fpr, 1 - tpr, delta, k).item()
     assert PointClaim(epsilon + 1e-6, delta).max_tpr(fpr, k) >= tpr - 1e-9
     if epsilon > 1e-6:
         assert PointClaim(epsilon * (1 - 1e-6), delta).max_tpr(fpr, k) < tpr
 
 
 def test_extremes_are_numbers() -> None:
-    assert epsilon_from_rates(0.0, 1.0).item() == math.inf
-    assert epsilon_from_rates(0.0, 1.0, 1e-5, 3).item() > 0
-    assert epsilon_from_rates(0.0, 0.0).item() == 0
-    assert epsilon_from_rates(1.0, 1.0, 0.1, 2).item() == 0
+    assert epsilon_from_rates(0.0, 0.0).item() == math.inf
+    assert epsilon_from_rates(0.0, 0.0, 1e-5, 3).item() > 0
+    assert epsilon_from_rates(0.0, 1.0).item() == 0
+    assert epsilon_from_rates(1.0, 0.0, 0.1, 2).item() == 0
+    assert epsilon_from_rates(0.1, 1e-30).item() == pytest.approx(math.log(0.9e30))  # not lost in 1 − 1e-30
     assert upper_limit(1, 1, 0.05) == 1
     with pytest.raises(InvalidInput):
         upper_limit(3, 2, 0.05)

@@ -153,6 +153,8 @@ def test_options_override_the_spec_and_faults_are_seen(tmp_path: Path) -> None:
         (b"world,score\n0\n1,1", "line 2"),
         (b"a,b\n1,2", "the columns world and score"),
         (b"", "the columns world and score"),
+        (b"world,score,score\n0,1,2\n1,1,2", "one column score"),
+        (b"world,score\n0,1_000\n1,1", "score in line 2 = '1_000'"),
         (b"\xff\xfe", "not UTF-8"),
     ],
 )
@@ -177,12 +179,29 @@ def test_bad_score_files_are_refused_in_one_line(tmp_path: Path, content: bytes,
         (["bound", "--counts", "1", "2", "3", "4", "--delta", "nan"], "delta = nan"),
         (["bound", "--counts", "1", "2", "3", "4", "--confidence", "0"], "confidence = 0.0"),
         (["bound", "--counts", "1", "2", "3", "4", "--claim", "-1"], "--claim = -1.0"),
-        (["bound", "--counts", "1", "2", "3", "4", "--method", "split"], "none of them with --counts"),
+        (
+            ["bound", "--counts", "1", "2", "3", "4", "--method", "split"],
+            "--method = 'split': expected nothing with --counts",
+        ),
         (["bound", "--counts", "1", "2", "3"], "'--counts' requires 4 arguments"),
         (["bound", "--delta", "abc"], "given: 'abc'"),
         (["bund"], "Did you mean 'bound'"),
+        (["bound", "--counts", "9", "1", "1", "9", "--threshold", "0"], "--threshold = 0.0"),
+        (["bound", "--counts", "1", "2", "3", "x"], "given: '1 2 3 x'"),
+        (["bound", "--counts", "1" + "0" * 400, "2", "3", "4"], "tp = 1000"),
+        (["bound", "--counts", "9", "1", "1", "9", "--group-size", "100000"], "--group-size = 100000"),
+        (
+            ["account", "--sample-rate", "0.1", "--noise-multiplier", "1e-200", "--steps", "5"],
+            "--noise-multiplier = 1e-200",
+        ),
+        (["account", "--sample-rate", "0.1", "--noise-multiplier", "1", "--steps", "1" + "0" * 40], "--steps = 1000"),
+        (["power", "--epsilon", "1", "--probability", "0"], "--probability = 0.0"),
+        (["audit", "--trials", "1000000000000"], "trials = 1000000000000"),
+        (["audit", "--out", ""], "a directory of its own"),
+        (["audit", "--out", "/proc"], "a directory to write to"),
+        (["audit", "--out", "x" * 300], "--out = 'xxx"),
         (["account", "--sample-rate", "0.1", "--steps", "5"], "exactly one of them"),
-        (["account", "--sample-rate", "2", "--steps", "5", "--noise-multiplier", "1"], "sample_rate = 2"),
+        (["account", "--sample-rate", "2", "--steps", "5", "--noise-multiplier", "1"], "--sample-rate = 2"),
         (["account", "--sample-rate", "0.1", "--steps", "5", "--noise-multiplier", "1", "--accountant", "x"], "'x'"),
         (
             ["account", "--sample-rate", "0.1", "--steps", "5", "--noise-multiplier", "1", "--relation", "rep"],
@@ -202,6 +221,60 @@ def test_bad_arguments_are_refused_in_one_line(arguments: list[str], words: str)
     assert words in shown.stderr
     assert len(shown.stderr.strip().splitlines()) == 1
     assert "Traceback" not in shown.stderr
+
+
+def test_nothing_but_a_violation_is_exit_code_1(tmp_path: Path) -> None:
+    assert epsilometer().returncode == 0  # help
+    (tmp_path / "spec.toml").write_text(QUICK)
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    for arguments in (["audit", "spec.toml"], ["audit", "spec.toml", "--json"], ["list"]):
+        command = [sys.executable, "-m", "epsilometer", *arguments]
+        shown = subprocess.run(command, capture_output=True, cwd=tmp_path, env=ascii_only, check=False)
+        assert shown.returncode == 0
+        assert b"Traceback" not in shown.stderr
+    full = subprocess.run(
+        f"{sys.executable} -m epsilometer list > /dev/full", shell=True, capture_output=True, check=False
+    )
+    assert full.returncode == 2
+    gone = subprocess.run(
+        f"set -o pipefail; {sys.executable} -m epsilometer list | true", shell=True, executable="/bin/bash", check=False
+    )
+    assert gone.returncode in (0, 141)  # ended by the closed pipe, as other tools are
+
+
+def test_an_internal_error_is_exit_code_3() -> None:
+    script = (
+        "import sys, epsilometer.claims; sys.argv = ['epsilometer', 'power', '--epsilon', '1']\n"
+        "def broken(*a, **k): raise RuntimeError('something')\n"
+        "epsilometer.claims.PointClaim.max_tpr = broken\n"
+        "from epsilometer.cli import main; main()"
+    )
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert shown.returncode == 3
+    assert "internal error (RuntimeError: something)" in shown.stderr
+    assert "Traceback" not in shown.stderr
+
+
+def test_scores_come_from_stdin_and_in_every_dialect(tmp_path: Path) -> None:
+    expected = ([0.5], [2.0])
+    for content in (
+        b'"world" , "score"\n0 , 0.5\n1 , "2"',
+        b"world,score\r0,0.5\r1,2\r",
+        b"\xef\xbb\xbfscore,x,world\n.5,a,0\n2,b,1\n",
+    ):
+        assert parse_scores(content) == expected
+    command = [sys.executable, "-m", "epsilometer", "bound", "-"]
+    shown = subprocess.run(command, input=b"world,score\n0,0\n1,1\n", capture_output=True, check=False)
+    assert shown.returncode == 0
+
+
+def test_options_win_over_the_spec(tmp_path: Path) -> None:
+    training = "[training]\nsteps = 2\nnoise_multiplier = 9.0\n[audit]\ntrials = 4\n"
+    (tmp_path / "spec.toml").write_text(training + '[adversary]\nname = "clipbkd"\ncopies = 2\n')
+    shown = epsilometer("audit", "spec.toml", "--epsilon", "3", "--adversary", "gradient", "--json", cwd=tmp_path)
+    document = json.loads(shown.stdout)
+    assert document["claim"]["epsilon"] == pytest.approx(3.0, abs=5e-3)
+    assert document["plan"]["adversary"] == {"name": "gradient", "coordinates": 20}
 
 
 def test_ctrl_c_is_exit_code_130() -> None:

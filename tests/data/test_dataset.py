@@ -13,6 +13,17 @@ def test_digits_are_scaled_and_complete() -> None:
     assert set(data.y.tolist()) == set(range(10))
 
 
+def test_data_are_frozen() -> None:
+    x = np.zeros((2, 2))
+    data = Dataset("a", x, [0, 1], 2)
+    x[0] = 9
+    assert not data.x.any()
+    with pytest.raises(ValueError, match="read-only"):
+        data.x[0] = 1
+    with pytest.raises(InvalidInput, match="float64"):
+        Dataset("a", x, [0.5, 1.0], 2)
+
+
 def test_a_neighbour_has_the_copies_at_the_end() -> None:
     data = digits()
     more = data.plus(np.ones(64), 3, copies=2)

@@ -66,7 +66,6 @@ def compare(mechanism: DpSgd, delta: float, relation: Relation | str = Relation.
     return tuple(account(mechanism, delta, relation, name) for name in ACCOUNTANTS)
 
 
-@functools.lru_cache(maxsize=256)
 def calibrate(
     *,
     epsilon: float,
@@ -77,21 +76,34 @@ def calibrate(
     accountant: str = "pld",
     relative_tolerance: float = 1e-4,
 ) -> float:
-    """The smallest noise multiplier (to `relative_tolerance`) with which the accountant proves (ε, δ).
+    """The smallest noise multiplier (to `relative_tolerance`, from 0.01 on) with which the accountant proves (ε, δ).
 
     >>> round(calibrate(epsilon=4.0, delta=1e-5, sample_rate=1.0, steps=1), 3)
     1.081
     """
-    checks.real("epsilon", epsilon, above=0, remedy="no finite noise gives ε = 0")
+    checks.real("epsilon", epsilon, above=0, remedy="noise is calibrated to a finite ε > 0")
     checks.real("delta", delta, above=0, below=1, remedy="Gaussian noise needs δ > 0; a common choice is 1e-5")
 
+    return _calibrated(epsilon, delta, sample_rate, steps, Relation.of(relation), accountant, relative_tolerance)
+
+
+@functools.lru_cache(maxsize=256)
+def _calibrated(
+    epsilon: float,
+    delta: float,
+    sample_rate: float,
+    steps: int,
+    relation: Relation,
+    accountant: str,
+    relative_tolerance: float,
+) -> float:
     def reached(sigma: float) -> bool:
         return account(DpSgd(sample_rate, sigma, steps), delta, relation, accountant).epsilon <= epsilon
 
     high = 1.0
     while not reached(high):
         high *= 2
-        if high > 2**20:
+        if high > 5e5:
             raise InvalidInput("epsilon", epsilon, f"a value that {accountant} can prove", "ask for a larger ε")
     low = high / 2
     while low > 1e-2 and reached(low):

@@ -6,15 +6,10 @@ import math
 
 import numpy as np
 
-from epsilometer.accounting.mechanism import DpSgd
+from epsilometer.accounting.mechanism import DpSgd, sensitivity
 from epsilometer.claims import GaussianClaim, Relation
 
 STRONG_CAVEAT = "as Abadi et al. (2016) draw it: q·ε of a step is an approximation, not a proof, unless ε ≪ 1"
-
-
-def _sensitivity(relation: Relation) -> float:
-    """How far one record moves the clipped sum, in clip norms."""
-    return 2.0 if relation is Relation.REPLACE else 1.0
 
 
 def basic_epsilon(mechanism: DpSgd, delta: float, relation: Relation) -> float:
@@ -27,7 +22,7 @@ def basic_epsilon(mechanism: DpSgd, delta: float, relation: Relation) -> float:
     if mechanism.noise_multiplier == 0 or delta == 0:
         return math.inf
     step_delta = min(delta / (steps * q), 0.5)
-    full = GaussianClaim(_sensitivity(relation) / mechanism.noise_multiplier).epsilon_at(step_delta)
+    full = GaussianClaim(sensitivity(relation) / mechanism.noise_multiplier).epsilon_at(step_delta)
     amplified = full + math.log(q) if full > 700 else math.log1p(q * math.expm1(full))
     return steps * max(amplified, 0.0)
 
@@ -43,7 +38,7 @@ def strong_epsilon(mechanism: DpSgd, delta: float, relation: Relation) -> float:
         return math.inf
     share = np.linspace(0.0, 1.0, 2001)[1:-1]  # of δ, for δ'
     step_delta = np.minimum((1.0 - share) * delta / (steps * q), 1.0)
-    step = q * _sensitivity(relation) * np.sqrt(2.0 * np.log(1.25 / step_delta)) / sigma
+    step = q * sensitivity(relation) * np.sqrt(2.0 * np.log(1.25 / step_delta)) / sigma
     with np.errstate(over="ignore"):
         total = step * np.sqrt(2.0 * steps * np.log(1.0 / (share * delta))) + steps * step * np.expm1(step)
     return float(np.min(total))

@@ -7,6 +7,12 @@ from typing import Any
 
 from epsilometer import checks
 from epsilometer.claims import Relation
+from epsilometer.errors import InvalidInput
+
+
+def sensitivity(relation: Relation) -> float:
+    """How far one record can move the sum of clipped gradients, in clip norms."""
+    return 2.0 if relation is Relation.REPLACE else 1.0
 
 
 @dataclass(frozen=True)
@@ -21,9 +27,11 @@ class DpSgd:
     steps: int
 
     def __post_init__(self) -> None:
-        checks.real("sample_rate", self.sample_rate, above=0, below=1, closed="]", remedy="batch size / records")
-        checks.real("noise_multiplier", self.noise_multiplier, above=0, closed="[")
-        checks.whole("steps", self.steps, least=1)
+        checks.real("sample_rate", self.sample_rate, above=1e-9, below=1, closed="[]", remedy="batch size / records")
+        checks.real("noise_multiplier", self.noise_multiplier, above=0, below=1e6, closed="[]")
+        if 0 < self.noise_multiplier < 1e-6:
+            raise InvalidInput("noise_multiplier", self.noise_multiplier, "0, or at least 1e-6")
+        checks.whole("steps", self.steps, least=1, most=10**8)
 
     def describe(self) -> str:
         return f"DP-SGD(q = {self.sample_rate:.4g}, σ = {self.noise_multiplier:.4g}, T = {self.steps})"

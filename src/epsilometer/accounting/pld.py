@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from epsilometer.accounting.mechanism import DpSgd
-from epsilometer.claims import CurveClaim, GaussianClaim, Relation
+from epsilometer import checks
+from epsilometer.accounting.mechanism import DpSgd, sensitivity
+from epsilometer.claims import LARGEST_MU, CurveClaim, GaussianClaim, Relation
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-ROUND_OFF = 1e-12  # larger than what the fast Fourier transforms of a composition lose
 WIDEST_BIN = 0.05
 LARGEST_EPSILON = 500.0  # beyond it e^ε overflows, and no audit can tell the difference
 
@@ -57,12 +57,17 @@ def _unsampled(mechanism: DpSgd, relation: Relation) -> GaussianClaim | None:
     """
     if mechanism.sample_rate < 1 and _bin_width(mechanism) <= WIDEST_BIN:
         return None
-    sensitivity = 2.0 if relation is Relation.REPLACE else 1.0
-    return GaussianClaim(math.sqrt(mechanism.steps) * sensitivity / mechanism.noise_multiplier, relation)
+    mu = math.sqrt(mechanism.steps) * sensitivity(relation) / mechanism.noise_multiplier
+    return GaussianClaim(mu if mu <= LARGEST_MU else math.inf, relation)
+
+
+def _round_off(mechanism: DpSgd) -> float:
+    """More than what the fast Fourier transforms of a composition can lose of δ: it grows with the steps."""
+    return max(1e-12, 2e-15 * mechanism.steps)
 
 
 def epsilon(mechanism: DpSgd, delta: float, relation: Relation) -> float:
-    """ε at δ by numerical composition of the privacy loss.
+    """ε at δ by numerical composition of the privacy loss; infinite for a δ that is lost in rounding.
 
     >>> round(epsilon(DpSgd(250 / 6000, 1.01, 576), 1e-5, Relation.ADD_REMOVE), 3)
     6.489
@@ -71,31 +76,33 @@ def epsilon(mechanism: DpSgd, delta: float, relation: Relation) -> float:
         return math.inf
     if (gaussian := _unsampled(mechanism, relation)) is not None:
         return gaussian.epsilon_at(delta)
-    return float(_distribution(mechanism, relation).get_epsilon_for_delta(delta))
+    if delta <= _round_off(mechanism):
+        return math.inf
+    return float(_distribution(mechanism, relation).get_epsilon_for_delta(delta - _round_off(mechanism)))
 
 
-@functools.lru_cache(maxsize=256)
-def curve(mechanism: DpSgd, relation: Relation = Relation.ADD_REMOVE, points: int = 400) -> CurveClaim:
-    """The trade-off curve that DP-SGD with these settings promises.
+def curve(mechanism: DpSgd, relation: Relation | str = Relation.ADD_REMOVE, points: int = 400) -> CurveClaim:
+    """The trade-off curve that DP-SGD with these settings promises, for the two worlds in either order.
 
     >>> claim = curve(DpSgd(1.0, 2.0, 4))  # four releases with σ = 2 are one with σ = 1
     >>> claim.max_tpr(0.05).round(3).item()  # Φ(Φ⁻¹(.05) + 1) = .2595
     0.26
     """
+    return _curve(mechanism, Relation.of(relation), checks.whole("points", points, least=8))
+
+
+@functools.lru_cache(maxsize=256)
+def _curve(mechanism: DpSgd, relation: Relation, points: int) -> CurveClaim:
     name = mechanism.describe()
     if mechanism.noise_multiplier == 0:
         return CurveClaim((math.inf,), (1.0,), relation, name)
-    largest = min(max(2e-3, epsilon(mechanism, 1e-10, relation)), LARGEST_EPSILON)
-    epsilons = np.concatenate([[0.0], np.geomspace(1e-3, largest, points - 1)])
+    round_off = _round_off(mechanism)
+    largest = min(max(2e-3, epsilon(mechanism, max(1e-10, 10 * round_off), relation)), LARGEST_EPSILON)
+    tail = points // 4  # most points evenly, some towards 0
+    epsilons = np.unique(np.concatenate([np.linspace(0.0, largest, points - tail), np.geomspace(1e-3, largest, tail)]))
     if (gaussian := _unsampled(mechanism, relation)) is not None:
-        deltas = reverse = np.array([gaussian.delta_at(float(e)) for e in epsilons])
+        deltas = np.array([gaussian.delta_at(float(e)) for e in epsilons])
     else:
-        distribution = _distribution(mechanism, relation)
-        # dp-accounting's public method takes the worse of the two directions; a game has only one of them.
-        deltas = distribution._pmf_remove.get_delta_for_epsilon(epsilons)
-        reverse = distribution._pmf_add.get_delta_for_epsilon(epsilons)
-    return CurveClaim(tuple(epsilons.tolist()), _padded(deltas), relation, name, _padded(reverse))
-
-
-def _padded(deltas: np.ndarray) -> tuple[float, ...]:
-    return tuple(np.clip(deltas + ROUND_OFF, 0.0, 1.0).tolist())
+        deltas = np.asarray(_distribution(mechanism, relation).get_delta_for_epsilon(epsilons))
+    padded = np.clip(deltas + round_off, 0.0, 1.0)
+    return CurveClaim(tuple(epsilons.tolist()), tuple(padded.tolist()), relation, name)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from epsilometer import checks
+from epsilometer.accounting.renyi import log_mixture
 from epsilometer.adversaries.game import IN, Adversary, Game, ScoringWatcher, ThreatModel
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
@@ -84,14 +85,6 @@ class _Watermark(ScoringWatcher):
     def score(self) -> float:
         q, sigma = self._recipe.sample_rate, self._recipe.noise_multiplier
         seen = self._projections / self._recipe.clip_norm
-        present = _log_mixture(seen, 1.0, q, sigma)
-        absent = _log_mixture(seen, self._absent, q, sigma)
+        present = log_mixture(seen, 1.0, q, sigma)
+        absent = log_mixture(seen, self._absent, q, sigma)
         return float(np.sum(present - absent))
-
-
-def _log_mixture(seen: np.ndarray, shift: float, q: float, sigma: float) -> np.ndarray:
-    """ln of (1−q)·N(0, σ²) + q·N(shift, σ²), up to what does not depend on `shift`."""
-    with np.errstate(divide="ignore"):
-        present = np.log(q) + (2.0 * shift * seen - shift**2) / (2.0 * sigma**2)
-        mixture: np.ndarray = np.logaddexp(np.log1p(-q), present)
-    return mixture

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from epsilometer import checks
-from epsilometer.accounting import UpperBound, account, calibrate, curve
+from epsilometer.accounting import ACCOUNTANTS, UpperBound, account, calibrate, curve
 from epsilometer.adversaries import Adversary
 from epsilometer.bounds import ThresholdStrategy, UnionBound
-from epsilometer.claims import Claim, PointClaim, Relation, require_same_relation
+from epsilometer.claims import Claim, CurveClaim, PointClaim, Relation
 from epsilometer.data import Dataset
-from epsilometer.errors import InvalidInput
+from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.training import Recipe
 
 TRIAL_VERSION = 1  # raised whenever the same plan would give other scores
@@ -33,7 +33,7 @@ class Faults:
         checks.real("noise_scale", self.noise_scale, above=0, closed="[", remedy="1 injects no fault")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """Claim, data, recipe, adversary, number of trials a world, confidence, threshold strategy, seed."""
 
@@ -50,13 +50,25 @@ class Plan:
     accountant: str = "pld"
 
     def __post_init__(self) -> None:
-        checks.whole("trials", self.trials, least=2, remedy="trials are counted for each world")
+        if not isinstance(self.claim, Claim):
+            raise InvalidInput("claim", self.claim, "a claim such as claim_curve(recipe) or PointClaim(epsilon, delta)")
+        if not isinstance(self.adversary, Adversary):
+            raise InvalidInput("adversary", self.adversary, "an adversary such as Gradient()")
+        checks.whole("trials", self.trials, least=2, most=10**8, remedy="trials are counted for each world")
         checks.confidence(self.confidence)
         checks.whole("seed", self.seed, least=0)
         checks.delta(self.delta)
         if self.recipe.records != len(self.data):
             raise InvalidInput("records", self.recipe.records, f"the {len(self.data)} records of {self.data.name}")
-        require_same_relation("the claim", self.claim.relation, "the theory", self.upper_bound.relation)
+        if self.accountant not in ACCOUNTANTS:
+            raise unknown_name("accountant", self.accountant, ACCOUNTANTS)
+        if isinstance(self.claim, PointClaim) and self.claim.delta != self.delta:
+            raise InvalidInput("delta", self.delta, f"the claim's own δ, {self.claim.delta:g}")
+        if isinstance(self.claim, CurveClaim) and not self.recipe.is_accounted:
+            raise InvalidInput(
+                "sampling", self.recipe.sampling, "poisson or full for a curve, which accountants prove for these only",
+                "claim a point instead",
+            )  # fmt: skip
 
     @property
     def relation(self) -> Relation:
@@ -65,14 +77,21 @@ class Plan:
     @property
     def upper_bound(self) -> UpperBound:
         """What theory promises for the recipe, at the plan's δ and under the claim's relation."""
-        return account(self.recipe.mechanism, self.delta, self.claim.relation, self.accountant)
+        bound = account(self.recipe.mechanism, self.delta, self.claim.relation, self.accountant)
+        if self.recipe.is_accounted:
+            return bound
+        return replace(bound, caveat=f"proved for Poisson sampling; this training's is {self.recipe.sampling}")
 
     @property
     def claimed_epsilon(self) -> float:
         """ε of the claim at the plan's δ."""
-        if isinstance(self.claim, PointClaim):
-            return self.claim.epsilon_at(self.delta)
-        return self.upper_bound.epsilon
+        return self.claim.epsilon_at(self.delta)
+
+    def __repr__(self) -> str:
+        return (
+            f"Plan({self.claim.describe()}; {self.data!r}; {self.adversary!r}; {self.trials} trials a world, "
+            f"{self.confidence:g} confidence, seed {self.seed})"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data; two plans with the same dictionary give the same scores."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 import numpy as np
@@ -18,12 +18,13 @@ from epsilometer.audit.verdict import Verdict, decide
 from epsilometer.bounds import (
     ClaimTest,
     LowerBound,
+    NoiseLimit,
     ThresholdStrategy,
     clopper_pearson,
     largest_noise_multiplier,
     refute_curve,
 )
-from epsilometer.claims import Claim
+from epsilometer.claims import Claim, require_same_relation
 from epsilometer.evidence import PairedRuns
 
 Progress = Callable[[int, int], None]
@@ -34,7 +35,7 @@ class _Settings(TypedDict):
     thresholds: ThresholdStrategy
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AuditResult:
     """What an audit found, from scores to verdict. `seconds` is the only part that varies between runs."""
 
@@ -43,16 +44,19 @@ class AuditResult:
     upper_bound: UpperBound
     lower_bound: LowerBound
     test: ClaimTest
-    noise_limit: float
+    noise_limit: NoiseLimit
     verdict: Verdict
     seconds: float
+
+    def __repr__(self) -> str:
+        return f"AuditResult({self.verdict}; {self.lower_bound}; {self.upper_bound})"
 
 
 def run(plan: Plan, progress: Progress | None = None) -> AuditResult:
     """Play the plan's game and judge its claim."""
     started = time.perf_counter()
-    evidence = play(plan, progress)
-    return judge(plan, evidence, time.perf_counter() - started)
+    result = judge(plan, play(plan, progress))
+    return replace(result, seconds=time.perf_counter() - started)
 
 
 def play(plan: Plan, progress: Progress | None = None) -> PairedRuns:
@@ -60,6 +64,7 @@ def play(plan: Plan, progress: Progress | None = None) -> PairedRuns:
     scores = np.full((2, plan.trials), np.nan)
     with threadpool_limits(limits=1):  # small products: threads cost more than they bring, and change rounding
         game = craft(plan)
+        require_same_relation("the claim", plan.relation, "the game", game.relation)
         for index in range(plan.trials):
             scores[:, index] = run_trials(plan, game, [(OUT, index), (IN, index)])
             if progress is not None:
@@ -67,7 +72,7 @@ def play(plan: Plan, progress: Progress | None = None) -> PairedRuns:
     return PairedRuns(scores[OUT], scores[IN], game.relation, game.group_size)
 
 
-def judge(plan: Plan, evidence: PairedRuns, seconds: float = 0.0) -> AuditResult:
+def judge(plan: Plan, evidence: PairedRuns) -> AuditResult:
     """Bound, test and verdict for the evidence of a plan."""
     settings: _Settings = {"confidence": plan.confidence, "thresholds": plan.thresholds}
     test = refute_curve(evidence, plan.claim, **settings)
@@ -88,6 +93,6 @@ def judge(plan: Plan, evidence: PairedRuns, seconds: float = 0.0) -> AuditResult
             relative_tolerance=5e-3,
             **settings,
         ),
-        verdict=decide(evidence, plan.claim, test, plan.thresholds, plan.claimed_epsilon),
-        seconds=seconds,
+        verdict=decide(evidence, test, plan.thresholds),
+        seconds=0.0,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
 from pathlib import Path
 from typing import Any, Literal
@@ -9,7 +10,6 @@ from typing import Any, Literal
 import pydantic
 from pydantic import BaseModel, ConfigDict
 
-from epsilometer.accounting import ACCOUNTANTS
 from epsilometer.adversaries import ADVERSARIES, Adversary
 from epsilometer.audit.plan import Faults, Plan, claim_curve, noise_for
 from epsilometer.bounds import strategy_named
@@ -61,12 +61,11 @@ class TrainingSection(_Section):
     schedule: str = "constant"
 
 
-class AdversarySection(_Section):
-    """`coordinates` is for `gradient`, `copies` for `clipbkd`."""
+class AdversarySection(BaseModel):
+    """The adversary's name, and whatever settings it has."""
 
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
     name: str = "gradient"
-    coordinates: int | None = None
-    copies: int | None = None
 
 
 class AuditSection(_Section):
@@ -97,19 +96,20 @@ class Spec(_Section):
 
     def plan(self) -> Plan:
         """The plan that this spec describes, with everything that it left open decided."""
+        try:
+            return self._plan()
+        except InvalidInput as error:
+            known = {field: f"{name}.{field}" for name, section in self for field in type(section).model_fields}
+            known |= {"model": "model.name"}
+            raise error.renamed(known[error.argument]) if error.argument in known else error from None
+
+    def _plan(self) -> Plan:
         data = load(self.data.name)
         relation = Relation.of(self.claim.relation)
         epsilon, noise = self.claim.epsilon, self.training.noise_multiplier
-        form = self.claim.form or ("point" if epsilon is not None and noise is not None else "curve")
-        if form == "curve" and epsilon is not None and noise is not None:
-            raise InvalidInput(
-                "claim.form", "curve", "one of claim.epsilon and training.noise_multiplier, not both",
-                "a curve follows from the noise: leave epsilon out, or claim a point",
-            )  # fmt: skip
         if epsilon is None and noise is None:
             epsilon = 4.0
-        if self.audit.accountant not in ACCOUNTANTS:
-            raise unknown_name("audit.accountant", self.audit.accountant, ACCOUNTANTS)
+        calibrated = noise is None
         if noise is None:
             assert epsilon is not None
             noise = noise_for(epsilon, self.claim.delta, self.training.sample_rate, self.training.steps, relation)
@@ -117,37 +117,49 @@ class Spec(_Section):
         training = self.training.model_dump(exclude={"noise_multiplier"})
         model |= {"model": model.pop("name"), "hidden": tuple(model["hidden"])}
         recipe = Recipe(records=len(data), noise_multiplier=noise, **model, **training)
-        claim: Claim = claim_curve(recipe, relation)
-        if form == "point":
-            if epsilon is None:
-                raise InvalidInput("claim.epsilon", None, "the ε of a point claim", "add epsilon to [claim]")
-            claim = PointClaim(epsilon, self.claim.delta, relation)
+        settings = self.audit.model_dump(exclude={"thresholds", "threshold"})
         return Plan(
-            claim=claim,
+            claim=self._claim(recipe, relation, epsilon, calibrated),
             delta=self.claim.delta,
             data=data,
             recipe=recipe,
             adversary=self._adversary(),
-            trials=self.audit.trials,
-            confidence=self.audit.confidence,
             thresholds=strategy_named(self.audit.thresholds, self.audit.threshold, self.audit.seed),
-            seed=self.audit.seed,
             faults=Faults(self.faults.noise_scale),
-            accountant=self.audit.accountant,
+            **settings,
         )
+
+    def _claim(self, recipe: Recipe, relation: Relation, epsilon: float | None, calibrated: bool) -> Claim:
+        """The recipe's curve, unless the spec says or implies that a point is claimed."""
+        form = self.claim.form
+        if form is None:
+            form = "curve" if recipe.is_accounted and (calibrated or epsilon is None) else "point"
+        if form == "curve":
+            if epsilon is not None and not calibrated:
+                raise InvalidInput(
+                    "claim.form", "curve", "one of claim.epsilon and training.noise_multiplier, not both",
+                    "a curve follows from the noise: leave epsilon out, or claim a point",
+                )  # fmt: skip
+            return claim_curve(recipe, relation)
+        if epsilon is None:
+            raise InvalidInput("claim.epsilon", None, "the ε of a point claim", "add epsilon to [claim]")
+        return PointClaim(epsilon, self.claim.delta, relation)
 
     def _adversary(self) -> Adversary:
         section = self.adversary
         if section.name not in ADVERSARIES:
             raise unknown_name("adversary.name", section.name, ADVERSARIES)
         chosen = ADVERSARIES[section.name]
-        given = section.model_dump(exclude={"name"}, exclude_none=True)
-        known = set(getattr(chosen, "__dataclass_fields__", {}))
-        for key in given:
+        given = section.model_dump(exclude={"name"})
+        known = [field.name for field in dataclasses.fields(chosen)]  # type: ignore[arg-type]
+        for key, value in given.items():
             if key not in known:
-                owner = f"a setting of {section.name}" + (f" ({', '.join(sorted(known))})" if known else "")
-                raise InvalidInput(f"adversary.{key}", given[key], owner, "remove it or choose another adversary")
-        return chosen(**given)
+                expected = f"a setting of {section.name} ({', '.join(known)})"
+                raise InvalidInput(f"adversary.{key}", value, expected, "remove it, or choose another adversary")
+        try:
+            return chosen(**given)
+        except InvalidInput as error:
+            raise error.renamed(f"adversary.{error.argument}") from None
 
 
 def parse_spec(text: str | bytes, source: str = "spec") -> Spec:
@@ -159,12 +171,12 @@ def parse_spec(text: str | bytes, source: str = "spec") -> Spec:
     epsilometer.errors.InvalidInput: training.learning_rte = 1.0: expected ... did you mean 'learning_rate'?
     """
     try:
-        decoded = text.decode() if isinstance(text, bytes) else text
+        decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
         return spec_from_dict(tomllib.loads(decoded))
     except UnicodeDecodeError:
-        raise InvalidInput(source, "bytes that are not UTF-8", "a TOML file", "save it as UTF-8") from None
+        raise InvalidInput("SPEC", source, "a TOML file in UTF-8", "save it as UTF-8") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidInput(source, str(error), "a TOML file") from None
+        raise InvalidInput("SPEC", source, f"a TOML file ({error})", "docs/spec.md shows one") from None
 
 
 def read_spec(path: Path) -> Spec:

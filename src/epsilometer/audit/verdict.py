@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import enum
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from epsilometer.bounds import ClaimTest, Kind, ThresholdStrategy, attack_strength, simulated_power
-from epsilometer.claims import Claim
 from epsilometer.evidence import PairedRuns
 
 ENOUGH_POWER = 0.8
+FEWEST_TRIALS = 20
 FAULT = 2.0  # the leak an audit must be able to see: an attack twice as strong, as with half of the noise
 
 
@@ -29,7 +28,7 @@ class Verdict:
 
     outcome: Outcome
     reason: str
-    power: float
+    power: float | None = None
 
     def __str__(self) -> str:
         return f"{self.outcome}: {self.reason}"
@@ -38,24 +37,30 @@ class Verdict:
         return {"outcome": self.outcome.value, "reason": self.reason, "power": self.power}
 
 
-def decide(
-    evidence: PairedRuns, claim: Claim, test: ClaimTest, thresholds: ThresholdStrategy, claimed_epsilon: float
-) -> Verdict:
-    """The verdict on a claim.
+def decide(evidence: PairedRuns, test: ClaimTest, thresholds: ThresholdStrategy) -> Verdict:
+    """The verdict on the claim that was tested.
 
     Only a certified test can say `violated`. `consistent` needs power: the attack's strength (a lower limit on
     its μ) is doubled, as halving the noise would double it, and the same test is simulated at that strength.
     """
-    percent = f"{test.confidence:.4g} confidence"
+    claim, percent = test.claim, f"{test.confidence:.4g} confidence"
     if test.refuted and test.kind is Kind.CERTIFIED:
         pair = test.pair
         reason = (
             f"an attack with TPR ≥ {pair.tpr_low:.3f} at FPR ≤ {pair.fpr_high:.3f} ({percent}); "
             f"the claim allows no more than {test.claimed_tpr:.3f}"
         )
-        return Verdict(Outcome.VIOLATED, reason, 1.0)
-    if math.isinf(claimed_epsilon):
-        return Verdict(Outcome.INCONCLUSIVE, "the claim promises nothing (ε = ∞), so nothing can refute it", 0.0)
+        return Verdict(Outcome.VIOLATED, reason)
+    if claim.is_vacuous:
+        return Verdict(Outcome.INCONCLUSIVE, "the claim promises nothing (ε = ∞), so nothing can refute it")
+    if test.kind is not Kind.CERTIFIED:
+        reason = f"{test.method} gives an {test.kind}, which can neither refute nor support a claim"
+        return Verdict(Outcome.INCONCLUSIVE, reason)
+    if min(len(evidence.out_scores), len(evidence.in_scores)) < FEWEST_TRIALS:
+        reason = (
+            f"no violation found, and fewer than {FEWEST_TRIALS} trials a world say nothing about the attack's power"
+        )
+        return Verdict(Outcome.INCONCLUSIVE, reason)
     strength = FAULT * attack_strength(evidence)
     power = simulated_power(
         claim,
@@ -63,12 +68,9 @@ def decide(
         out_trials=len(evidence.out_scores),
         in_trials=len(evidence.in_scores),
         confidence=test.confidence,
-        thresholds=thresholds,
+        thresholds=thresholds.on_normal_scale(evidence),
         group_size=evidence.group_size,
     )
-    if test.kind is not Kind.CERTIFIED:
-        reason = f"{test.method} gives an {test.kind}, which can neither refute nor support a claim"
-        return Verdict(Outcome.INCONCLUSIVE, reason, power)
     if power >= ENOUGH_POWER:
         reason = (
             f"no violation found, and had the attack been twice as strong (as with half of the noise), "

@@ -11,10 +11,11 @@ from epsilometer.bounds.rates import epsilon_from_rates
 from epsilometer.bounds.result import ErrorPair, Kind, LowerBound
 from epsilometer.bounds.thresholds import Objective, ThresholdStrategy, UnionBound, certified_pair
 from epsilometer.claims import Floats
-from epsilometer.errors import EvidenceMismatch, InvalidInput
+from epsilometer.errors import EvidenceMismatch, InvalidInput, unknown_name
 from epsilometer.evidence import Counts, PairedRuns
 
 DIRECTIONS = ("higher", "lower", "either")
+_MEANING = {"lower": "lower scores mean member", "either": "both directions tried"}
 
 
 def clopper_pearson(
@@ -35,10 +36,11 @@ def clopper_pearson(
     ε ≥ 5.601 at δ = 1e-05 (add-remove), certified, 0.95 confidence, clopper-pearson (counts)
     """
     checks.delta(delta)
-    size = evidence.group_size if isinstance(evidence, PairedRuns | Counts) else 1
+    require_independent_trials("clopper_pearson", evidence)
+    size = evidence.group_size
 
-    def epsilons(fpr_high: Floats, tpr_low: Floats) -> Floats:
-        return epsilon_from_rates(fpr_high, tpr_low, delta, size)
+    def epsilons(fpr_high: Floats, fnr_high: Floats) -> Floats:
+        return epsilon_from_rates(fpr_high, fnr_high, delta, size)
 
     pairs, kind, method = error_pairs(evidence, confidence, thresholds, direction, epsilons)
     values = epsilons(*limits(pairs))
@@ -56,8 +58,17 @@ def clopper_pearson(
 
 
 def limits(pairs: list[ErrorPair]) -> tuple[Floats, Floats]:
-    """The limits of several pairs, as arrays: on FPR and on TPR."""
-    return np.array([p.fpr_high for p in pairs]), np.array([p.tpr_low for p in pairs])
+    """The limits of several pairs, as arrays: on FPR and on FNR."""
+    return np.array([p.fpr_high for p in pairs]), np.array([p.fnr_high for p in pairs])
+
+
+def require_independent_trials(method: str, evidence: object) -> None:
+    """Refuse evidence of another kind."""
+    if not isinstance(evidence, PairedRuns | Counts):
+        raise EvidenceMismatch(
+            f"{method} needs independent trials (PairedRuns or Counts), got {type(evidence).__name__}: canaries of "
+            f"one run and natural records are not independent; use a bound made for them"
+        )
 
 
 def error_pairs(
@@ -69,20 +80,17 @@ def error_pairs(
 ) -> tuple[list[ErrorPair], Kind, str]:
     """Error pairs whose limits hold at once with `confidence`, their kind, and the method's name."""
     alpha = 1.0 - checks.confidence(confidence)
+    if direction not in DIRECTIONS:
+        raise unknown_name("direction", direction, DIRECTIONS)
     if isinstance(evidence, Counts):
         if thresholds is not None or direction != "higher":
-            raise InvalidInput(
-                "thresholds", thresholds, "no strategy for counts", "counts already come from a chosen test"
-            )
+            argument, value = ("direction", direction) if thresholds is None else ("thresholds", thresholds)
+            expected = "nothing of the kind with counts"
+            raise InvalidInput(argument, value, expected, "counts already come from a chosen test")
         return [certified_pair(None, evidence, alpha)], Kind.CERTIFIED, "clopper-pearson (counts)"
-    if not isinstance(evidence, PairedRuns):
-        raise EvidenceMismatch(
-            f"clopper_pearson needs independent trials (PairedRuns or Counts), got {evidence!r}: canaries of "
-            f"one run and natural records are not independent; use a bound made for them"
-        )
     strategy = UnionBound() if thresholds is None else thresholds
-    if direction not in DIRECTIONS:
-        raise InvalidInput("direction", direction, "one of " + ", ".join(DIRECTIONS))
+    if isinstance(strategy, type) or not hasattr(strategy, "error_pairs"):
+        raise InvalidInput("thresholds", strategy, "a strategy such as Split() or UnionBound()")
     share = alpha / 2 if direction == "either" else alpha
     pairs: list[ErrorPair] = []
     if direction != "lower":
@@ -90,5 +98,5 @@ def error_pairs(
     if direction != "higher":
         turned = strategy.mirrored().error_pairs(evidence.flipped(), share, objective)
         pairs += [replace(p, threshold=-p.threshold, higher=False) for p in turned if p.threshold is not None]
-    note = "" if direction == "higher" else f", {direction} score means member"
+    note = "" if direction == "higher" else f", {_MEANING[direction]}"
     return pairs, strategy.kind, f"clopper-pearson ({strategy.name}{note})"

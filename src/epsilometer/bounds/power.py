@@ -42,8 +42,9 @@ def refutation_power(
 ) -> float:
     """The probability that `trials` trials a world refute `claim` when the attacker attains the curve `truth`.
 
-    Exact for Clopper–Pearson limits at the best fixed threshold; with `candidates` thresholds under a union
-    bound it is a lower limit, namely the power of the best of them.
+    For Clopper–Pearson limits at a fixed threshold, the best of a grid; with `candidates` thresholds under a
+    union bound it is a lower limit, namely the power of the best of them. `group_size` is the number of records in
+    which the worlds differ; `truth` is what the attacker attains between these worlds.
 
     >>> from epsilometer.claims import GaussianClaim
     >>> round(refutation_power(GaussianClaim(0.5), GaussianClaim(1.0), trials=250), 2)
@@ -53,7 +54,7 @@ def refutation_power(
     checks.whole("trials", trials, least=1)
     checks.whole("candidates", candidates, least=1)
     alpha = (1.0 - checks.confidence(confidence)) / candidates
-    rates = _RATES
+    rates = np.unique(np.concatenate([_RATES, _corner(truth), _corner(claim)]))
     tprs = truth.max_tpr(rates)
     best = 0.0
     for i in _promising(claim, rates, tprs, trials, alpha, group_size):
@@ -90,9 +91,9 @@ def trials_to_refute(
 
     low, high = 0, 16
     while not enough(high):
-        low, high = high, high * 2
-        if high > MOST_TRIALS:
+        if high == MOST_TRIALS:
             return None
+        low, high = high, min(2 * high, MOST_TRIALS)
     while high - low > max(1, low // 500):  # power is not quite monotone: a finer answer means nothing
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
@@ -113,7 +114,7 @@ def simulated_power(
 ) -> float:
     """The share of simulated audits (scores N(0, 1) and N(μ, 1)) in which `refute_curve` refutes the claim.
 
-    For any threshold strategy, where `refutation_power` is exact for a fixed threshold.
+    For any threshold strategy, given on that scale (see `ThresholdStrategy.on_normal_scale`).
 
     >>> from epsilometer.claims import GaussianClaim
     >>> simulated_power(GaussianClaim(0.5), mu=1.5, out_trials=200, in_trials=200)
@@ -134,14 +135,23 @@ def simulated_power(
 _RATES: Floats = np.concatenate([[0.0], np.geomspace(1e-7, 0.5, 96), 1.0 - np.geomspace(1e-7, 0.5, 96)[-2::-1]])
 
 
+def _corner(claim: Claim) -> Floats:
+    """Where a point's two inequalities meet, FPR = FNR: a curve has its like, found by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if 1.0 - claim.max_tpr(middle) > middle else (low, middle)
+    return np.array([low])
+
+
 def _promising(
-    claim: Claim, rates: Floats, tprs: Floats, trials: int, alpha: float, group_size: int, keep: int = 6
+    claim: Claim, rates: Floats, tprs: Floats, trials: int, alpha: float, group_size: int, keep: int = 16
 ) -> list[int]:
     """Where the expected counts go furthest beyond the claim, in standard deviations: the places to look at."""
     fp, tp = np.rint(trials * rates), np.rint(trials * tprs)
     allowed = claim.max_tpr(upper_limit(fp, trials, alpha / 2), group_size)
     excess = 1.0 - upper_limit(trials - tp, trials, alpha / 2) - allowed
-    slope = np.gradient(allowed, rates)
+    slope = np.gradient(allowed, rates)  # of what is allowed, by the false-positive rate
     spread = np.sqrt((tprs * (1 - tprs) + slope**2 * rates * (1 - rates)) / trials) + 1.0 / trials
     return [int(i) for i in np.argsort(-excess / spread, kind="stable")[:keep]]
 

@@ -30,26 +30,26 @@ def upper_limit(successes: ArrayLike, trials: int, alpha: float) -> Floats:
     return result
 
 
-def epsilon_from_rates(fpr: ArrayLike, tpr: ArrayLike, delta: float = 0.0, group_size: int = 1) -> Floats:
+def epsilon_from_rates(fpr: ArrayLike, fnr: ArrayLike, delta: float = 0.0, group_size: int = 1) -> Floats:
     """The smallest ε at which (ε, δ)-DP allows these exact rates, for worlds that differ in `group_size` records.
 
-    For one record: max(0, ln((TPR − δ)/FPR), ln((1 − FPR − δ)/(1 − TPR))), both inequalities of Kairouz et
-    al. (2015), which is to say the set {score > t} and its complement. For more records the claim's limit
-    is applied once a record (`Claim.max_tpr`), which gives more than ln(TPR/FPR)/k when the rates lie on
-    both sides of the middle: 2 records with FPR .01 and TPR .99 need ε = ln 50, not ln(99)/2.
+    For one record: max(0, ln((1 − FNR − δ)/FPR), ln((1 − FPR − δ)/FNR)), both inequalities of Kairouz et al.
+    (2015), which is to say the set {score > t} and its complement. For more records the claim's limit is
+    applied once a record (`Claim.max_tpr`), which gives more than ln((1 − FNR)/FPR)/k when the rates lie on
+    both sides of the middle: 2 records with FPR and FNR .01 need ε = ln 50, not ln(99)/2.
 
-    >>> epsilon_from_rates(0.02, 0.97, 1e-5).round(3).item()
+    >>> epsilon_from_rates(0.02, 0.03, 1e-5).round(3).item()
     3.882
-    >>> epsilon_from_rates(0.01, 0.99, group_size=2).round(3).item()
+    >>> epsilon_from_rates(0.01, 0.01, group_size=2).round(3).item()
     3.912
     """
     checks.delta(delta)
-    u, v = np.broadcast_arrays(np.asarray(fpr, np.float64), np.asarray(tpr, np.float64))
+    u, w = np.broadcast_arrays(np.asarray(fpr, np.float64), np.asarray(fnr, np.float64))
     with np.errstate(divide="ignore", invalid="ignore"):
-        direct = np.log(np.maximum(v - delta, 0.0)) - np.log(u)
-        complement = np.log(np.maximum(1.0 - u - delta, 0.0)) - np.log1p(-v)
+        direct = np.log(np.maximum(1.0 - w - delta, 0.0)) - np.log(u)
+        complement = np.log(np.maximum(1.0 - u - delta, 0.0)) - np.log(w)
     single: Floats = np.fmax(0.0, np.fmax(direct, complement))  # fmax: 0/0 says nothing
-    if checks.whole("group_size", group_size, least=1) == 1:
+    if checks.group_size(group_size) == 1:
         return single
     low = np.zeros_like(single)
     high = np.minimum(single, 700.0)  # one record needs at least as much as each of several
@@ -58,6 +58,6 @@ def epsilon_from_rates(fpr: ArrayLike, tpr: ArrayLike, delta: float = 0.0, group
         reach = u
         for _ in range(group_size):
             reach = np.maximum(point_max_tpr(reach, middle, np.float64(delta)), reach)
-        needs_more = reach < v
+        needs_more = reach < 1.0 - w
         low, high = np.where(needs_more, middle, low), np.where(needs_more, high, middle)
     return np.where(low >= 699.0, np.inf, low)

@@ -29,20 +29,25 @@ class ErrorPair:
     threshold: float | None
     counts: Counts
     fpr_high: float
-    tpr_low: float
+    fnr_high: float
     higher: bool = True
+
+    @property
+    def tpr_low(self) -> float:
+        return 1.0 - self.fnr_high
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "threshold": self.threshold,
-            "member_if": "score > threshold" if self.higher else "score < threshold",
+            "member_if": None if self.threshold is None else f"score {'>' if self.higher else '<'} threshold",
             "counts": self.counts.to_dict(),
             "fpr_high": self.fpr_high,
+            "fnr_high": self.fnr_high,
             "tpr_low": self.tpr_low,
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LowerBound:
     """With this confidence, the training is not (ε', δ)-DP for any ε' below `epsilon`."""
 
@@ -64,10 +69,13 @@ class LowerBound:
         return self.pair.counts
 
     def __str__(self) -> str:
-        return (
-            f"ε ≥ {self.epsilon:.3f} at δ = {self.delta:g} ({self.relation}), "
-            f"{self.kind}, {self.confidence:.4g} confidence, {self.method}"
-        )
+        at = f"at δ = {self.delta:g} ({self.relation}{_groups(self.group_size)})"
+        if self.kind is Kind.ESTIMATE:
+            return f"ε ≈ {self.epsilon:.3f} {at}: an estimate, not a bound; {self.method}"
+        return f"ε ≥ {self.epsilon:.3f} {at}, {self.kind}, {self.confidence:.4g} confidence, {self.method}"
+
+    def __repr__(self) -> str:
+        return f"LowerBound({self})"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -82,7 +90,11 @@ class LowerBound:
         }
 
 
-@dataclass(frozen=True)
+def _groups(size: int) -> str:
+    return f", groups of {size}" if size > 1 else ""
+
+
+@dataclass(frozen=True, repr=False)
 class ClaimTest:
     """Whether the evidence refutes a claim, and the error pair that comes nearest to doing so.
 
@@ -105,6 +117,9 @@ class ClaimTest:
             f"TPR ≥ {self.pair.tpr_low:.4f} at FPR ≤ {self.pair.fpr_high:.4f}, claim allows {self.claimed_tpr:.4f}"
         )
 
+    def __repr__(self) -> str:
+        return f"ClaimTest({self})"
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "refuted": self.refuted,
@@ -114,4 +129,30 @@ class ClaimTest:
             "kind": self.kind.value,
             "claimed_tpr": self.claimed_tpr,
             **self.pair.to_dict(),
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class NoiseLimit:
+    """With this confidence, the training's noise multiplier is effectively no larger than `noise_multiplier`."""
+
+    noise_multiplier: float
+    confidence: float
+    method: str
+    kind: Kind
+
+    def __str__(self) -> str:
+        sign = "≈" if self.kind is Kind.ESTIMATE else "≤"
+        sure = "an estimate, not a limit" if self.kind is Kind.ESTIMATE else f"{self.confidence:.4g} confidence"
+        return f"noise multiplier {sign} {self.noise_multiplier:.3g}, {self.kind}, {sure}, {self.method}"
+
+    def __repr__(self) -> str:
+        return f"NoiseLimit({self})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "noise_multiplier": self.noise_multiplier,
+            "confidence": self.confidence,
+            "method": self.method,
+            "kind": self.kind.value,
         }

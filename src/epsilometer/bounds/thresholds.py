@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
+from scipy import special
 
 from epsilometer import checks
 from epsilometer.bounds.rates import upper_limit
@@ -19,7 +20,7 @@ from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import Counts, PairedRuns
 
-# (limits on FPR, limits on TPR) → how much each pair proves; used to choose, never to certify.
+# (limits on FPR, limits on FNR) → how much each pair proves; used to choose, never to certify.
 Objective = Callable[[Floats, Floats], Floats]
 
 
@@ -34,12 +35,15 @@ class ThresholdStrategy(Protocol):
     def mirrored(self) -> ThresholdStrategy:
         """The same strategy for scores whose sign was turned."""
 
+    def on_normal_scale(self, evidence: PairedRuns) -> ThresholdStrategy:
+        """The same strategy for scores that were mapped so that the out-world's are standard normal."""
+
 
 def certified_pair(threshold: float | None, counts: Counts, alpha: float) -> ErrorPair:
     """Limits on both rates of a test chosen beforehand: α/2 for each."""
     fpr_high = float(upper_limit(counts.fp, counts.out_trials, alpha / 2))
     fnr_high = float(upper_limit(counts.fn, counts.in_trials, alpha / 2))
-    return ErrorPair(threshold, counts, fpr_high, 1.0 - fnr_high)
+    return ErrorPair(threshold, counts, fpr_high, fnr_high)
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,9 @@ class Fixed:
 
     def mirrored(self) -> Fixed:
         return Fixed(-self.threshold)
+
+    def on_normal_scale(self, evidence: PairedRuns) -> Fixed:
+        return Fixed(_normal_score(evidence, self.threshold))
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,9 @@ class Split:
         return [certified_pair(chosen, rest.counts(chosen), alpha)]
 
     def mirrored(self) -> Split:
+        return self
+
+    def on_normal_scale(self, evidence: PairedRuns) -> Split:
         return self
 
     def _divide(self, scores: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -135,6 +145,11 @@ class UnionBound:
         turned = None if self.thresholds is None else tuple(-t for t in self.thresholds)
         return UnionBound(self.candidates, turned)
 
+    def on_normal_scale(self, evidence: PairedRuns) -> UnionBound:
+        if self.thresholds is None:
+            return self
+        return UnionBound(self.candidates, tuple(_normal_score(evidence, t) for t in self.thresholds))
+
 
 @dataclass(frozen=True)
 class BestOnSame:
@@ -147,6 +162,9 @@ class BestOnSame:
         return [_best_pair(evidence, alpha, objective)]
 
     def mirrored(self) -> BestOnSame:
+        return self
+
+    def on_normal_scale(self, evidence: PairedRuns) -> BestOnSame:
         return self
 
 
@@ -175,6 +193,12 @@ def strategy_named(name: str, threshold: float | None = None, seed: int = 0) -> 
     return UnionBound() if name == UnionBound.name else BestOnSame()
 
 
+def _normal_score(evidence: PairedRuns, threshold: float) -> float:
+    """The normal quantile with about as many out-scores beyond it as beyond the threshold."""
+    counts = evidence.counts(threshold)
+    return -float(special.ndtri((counts.fp + 0.5) / (counts.out_trials + 1.0)))
+
+
 def _rank_grid(size: int, trials: int, deepest: float = 0.2) -> list[int]:
     """About `size` ranks from 1 to `deepest`·trials, evenly spaced in the logarithm.
 
@@ -193,7 +217,7 @@ def _out_rank_pair(evidence: PairedRuns, rank: int, alpha: float) -> ErrorPair:
     # With ties fewer than rank − 1 scores lie strictly above; the Beta law speaks of the rank.
     fpr_high = float(upper_limit(rank - 1, counts.out_trials, alpha / 2))
     fnr_high = float(upper_limit(counts.fn, counts.in_trials, alpha / 2))
-    return ErrorPair(threshold, counts, fpr_high, 1.0 - fnr_high)
+    return ErrorPair(threshold, counts, fpr_high, fnr_high)
 
 
 def _in_rank_pair(evidence: PairedRuns, rank: int, alpha: float) -> ErrorPair:
@@ -205,7 +229,7 @@ def _in_rank_pair(evidence: PairedRuns, rank: int, alpha: float) -> ErrorPair:
     # At −∞ no number lies below: the test is score > −∞, whose misses the rank does not limit.
     misses = rank - 1 if threshold < value else counts.in_trials
     fnr_high = float(upper_limit(misses, counts.in_trials, alpha / 2))
-    return ErrorPair(threshold, counts, fpr_high, 1.0 - fnr_high)
+    return ErrorPair(threshold, counts, fpr_high, fnr_high)
 
 
 def _best_pair(evidence: PairedRuns, alpha: float, objective: Objective) -> ErrorPair:
@@ -215,7 +239,7 @@ def _best_pair(evidence: PairedRuns, alpha: float, objective: Objective) -> Erro
     fp = len(outs) - np.searchsorted(outs, thresholds, side="right")
     fn = np.searchsorted(ins, thresholds, side="right")
     fpr_high = upper_limit(fp, len(outs), alpha / 2)
-    tpr_low = 1.0 - upper_limit(fn, len(ins), alpha / 2)
-    best = int(np.argmax(objective(fpr_high, tpr_low)))
+    fnr_high = upper_limit(fn, len(ins), alpha / 2)
+    best = int(np.argmax(objective(fpr_high, fnr_high)))
     threshold = float(thresholds[best])
-    return ErrorPair(threshold, evidence.counts(threshold), float(fpr_high[best]), float(tpr_low[best]))
+    return ErrorPair(threshold, evidence.counts(threshold), float(fpr_high[best]), float(fnr_high[best]))

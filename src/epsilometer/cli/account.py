@@ -33,7 +33,7 @@ def account(
 
     if (noise_multiplier is None) == (epsilon is None):
         raise InvalidInput(
-            "--noise-multiplier and --epsilon", (noise_multiplier, epsilon), "exactly one of them",
+            "--noise-multiplier and --epsilon", "neither" if epsilon is None else "both", "exactly one of them",
             "give σ to learn ε, or ε to learn σ",
         )  # fmt: skip
     if accountant != "all" and accountant not in ACCOUNTANTS:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import sys
 
 import typer
@@ -12,16 +14,16 @@ from epsilometer.cli.account import account
 from epsilometer.cli.audit import audit
 from epsilometer.cli.bound import bound
 from epsilometer.cli.catalogue import catalogue
-from epsilometer.cli.output import BAD_INPUT, INTERRUPTED, say
+from epsilometer.cli.output import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, say
 from epsilometer.cli.power import power
-from epsilometer.errors import EpsilometerError
+from epsilometer.errors import EpsilometerError, InvalidInput
 
 app = typer.Typer(
     name="epsilometer",
     help="Measures how private a machine-learning training really is: what theory promises, what an attack "
     "proves, and a verdict.\n\n"
-    "Exit codes: 0 consistent or inconclusive, 1 violated, 2 bad input, 130 interrupted.",
-    no_args_is_help=True,
+    "Exit codes: 0 consistent or inconclusive, 1 violated, 2 bad input, 3 internal error, 130 interrupted.",
+    invoke_without_command=True,
     add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -47,29 +49,53 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+    context: typer.Context,
+    _: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def main() -> None:
-    """Run the program; mistakes of the user end in one line and exit code 2."""
+    """Run the program; mistakes of the user end in one line and exit code 2, and never in 1, an accusation."""
+    if hasattr(signal, "SIGPIPE"):  # a reader who goes away, e.g. `| head`, ends us quietly, as it does other tools
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # an ε that a terminal cannot show is no reason to crash
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(_run())
+
+
+def _run() -> int:
     try:
         code = app(standalone_mode=False) or 0
+        sys.stdout.flush()
         if code == INTERRUPTED:  # how newer versions of typer report Ctrl-C
             raise KeyboardInterrupt
-        sys.exit(code)
+        return int(code)
+    except InvalidInput as error:
+        option = "--" + error.argument.replace("_", "-")
+        given = any(argument.split("=")[0] == option for argument in sys.argv[1:])
+        shown = error.renamed(option) if given else error
+        say(f"epsilometer: {shown}" + ("" if error.remedy else f"; {_see_help(sys.argv[1:])}"))
     except EpsilometerError as error:
         say(f"epsilometer: {error}")
     except _UsageError as error:
         say(f"epsilometer: {_one_line(error, sys.argv[1:])}")
     except (KeyboardInterrupt, typer.Abort):
         say("epsilometer: interrupted")
-        sys.exit(INTERRUPTED)
-    except BrokenPipeError:  # the reader of our output went away, e.g. `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    sys.exit(BAD_INPUT)
+        return INTERRUPTED
+    except MemoryError:
+        say("epsilometer: this does not fit into memory; ask for less")
+    except OSError as error:
+        say(f"epsilometer: {error.strerror or error}: {error.filename or 'output'}")
+    except Exception as error:
+        if os.environ.get("EPSILOMETER_DEBUG"):
+            raise
+        text = " ".join(str(error).split())[:200]
+        say(f"epsilometer: internal error ({type(error).__name__}: {text}); EPSILOMETER_DEBUG=1 shows where")
+        return INTERNAL_ERROR
+    return BAD_INPUT
 
 
 def _one_line(error: Exception, arguments: list[str]) -> str:
@@ -78,10 +104,19 @@ def _one_line(error: Exception, arguments: list[str]) -> str:
     message = " ".join(formatted.split())
     option = next((name for name in getattr(getattr(error, "param", None), "opts", ()) if name in message), "")
     value = ""
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for i, argument in enumerate(arguments):
         if option and argument == option:
-            value = f" (given: {following!r})"
+            following = []
+            for word in arguments[i + 1 :]:
+                if word.startswith("--"):
+                    break
+                following.append(word)
+            value = f" (given: {' '.join(following)!r})"
         elif option and argument.startswith(f"{option}="):
             value = f" (given: {argument.partition('=')[2]!r})"
-    command = next((name for name in arguments if name in _COMMANDS), "")
-    return f"{message.rstrip('.')}{value}; see 'epsilometer {command} --help'".replace("  ", " ")
+    return f"{message.rstrip('.')}{value}; {_see_help(arguments)}"
+
+
+def _see_help(arguments: list[str]) -> str:
+    command = next((f"{name} " for name in arguments if name in _COMMANDS), "")
+    return f"see 'epsilometer {command}--help'"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epsilometer.cli.output import _plain, emit_json, say
+from epsilometer.cli.output import emit_json, say
 from epsilometer.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -25,7 +27,9 @@ def audit(
     trials: Annotated[int | None, typer.Option(help="Trainings in each of the two worlds.")] = None,
     confidence: Annotated[float | None, typer.Option(help="Of the lower bound and of a violation.")] = None,
     seed: Annotated[int | None, typer.Option(help="Every trial follows from it.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="The claimed ε; the noise is calibrated to it.")] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="The claimed ε; the noise is calibrated to it, whatever the spec says.")
+    ] = None,
     adversary: Annotated[str | None, typer.Option(help="Who attacks: see `epsilometer list`.")] = None,
     noise_scale: Annotated[
         float | None, typer.Option(help="A FAULT TO INJECT: multiply the noise that is really added.")
@@ -54,12 +58,14 @@ def audit(
         "faults": {"noise_scale": noise_scale},
     }
     values = chosen.model_dump(exclude_none=True)
+    if epsilon is not None:
+        values["training"].pop("noise_multiplier", None)
+    if adversary is not None and adversary != values["adversary"]["name"]:
+        values["adversary"] = {}  # another adversary has other settings
     for section, options in overrides.items():
         values[section] |= {key: value for key, value in options.items() if value is not None}
     plan = spec_from_dict(values).plan()
-    if out is not None:
-        _refuse_to_overwrite(out)
-    with _progress() as report:
+    with _output_directory(out), _progress() as report:
         result = run(plan, report)
     if out is not None:
         _write(out, result)
@@ -74,15 +80,31 @@ def audit(
 _FILES = ("result.json", "scores.csv")
 
 
-def _refuse_to_overwrite(out: Path) -> None:
-    """Fail before the trials, not after them."""
+@contextmanager
+def _output_directory(out: Path | None) -> Iterator[None]:
+    """Fail before the trials, not after them; leave no empty directory behind when they fail."""
+    if out is None:
+        yield
+        return
+    if str(out) in ("", "."):
+        raise InvalidInput("--out", str(out), "a directory of its own", "name one, for instance results")
     for name in _FILES:
-        if (out / name).exists():
+        if os.path.lexists(out / name):
             raise InvalidInput("--out", str(out), f"a directory without {name}", "name another directory")
     try:
+        made = not out.exists()
         out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
     except OSError as error:
-        raise InvalidInput("--out", str(out), f"a directory that can be made ({error.strerror})") from None
+        raise InvalidInput("--out", str(out), f"a directory to write to ({error.strerror})") from None
+    try:
+        yield
+    except BaseException:
+        if made:
+            with suppress(OSError):
+                out.rmdir()
+        raise
 
 
 def _write(out: Path, result: AuditResult) -> None:
@@ -92,8 +114,8 @@ def _write(out: Path, result: AuditResult) -> None:
     rows = [f"{world},{score!r}" for world, scores in enumerate((evidence.out_scores, evidence.in_scores))
             for score in scores.tolist()]  # fmt: skip
     try:
-        (out / "scores.csv").write_text("world,score\n" + "\n".join(rows) + "\n")
-        (out / "result.json").write_text(json.dumps(_plain(to_json(result)), indent=2, ensure_ascii=False) + "\n")
+        (out / "scores.csv").write_text("world,score\n" + "\n".join(rows) + "\n", encoding="utf-8")
+        (out / "result.json").write_text(json.dumps(to_json(result), indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise InvalidInput("--out", str(out), f"a directory to write to ({error.strerror})") from None
     say(f"wrote {out / 'result.json'} and {out / 'scores.csv'}")

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def bound(
-    scores: Annotated[Path | None, typer.Argument(help="CSV with columns world (0 out, 1 in) and score.")] = None,
+    scores: Annotated[
+        Path | None, typer.Argument(help="CSV with columns world (0 out, 1 in) and score; - is stdin.")
+    ] = None,
     counts: Annotated[
         tuple[int, int, int, int] | None, typer.Option(help="Instead of scores.", metavar="TP FP FN TN")
     ] = None,
@@ -38,23 +40,26 @@ def bound(
 
     - `epsilometer bound --counts 970 20 30 980 --delta 1e-5 --claim 3`
     """
-    from epsilometer.bounds import Kind, clopper_pearson, strategy_named
+    from epsilometer.bounds import Kind, clopper_pearson
     from epsilometer.cli.scores import read_scores
     from epsilometer.evidence import Counts, PairedRuns
 
     if (scores is None) == (counts is None):
-        raise InvalidInput("SCORES.csv and --counts", (scores, counts), "exactly one of them")
+        given = "neither" if scores is None else "both"
+        raise InvalidInput("SCORES.csv and --counts", given, "exactly one of them", "name a file, or give four counts")
     evidence: Counts | PairedRuns
     strategy: ThresholdStrategy | None = None
     if counts is not None:
-        if method is not None or threshold is not None or direction != "higher":
-            given = method or threshold or direction
-            raise InvalidInput("--method, --threshold, --direction", given, "none of them with --counts")
+        for option, value, default in (
+            ("--method", method, None), ("--threshold", threshold, None), ("--direction", direction, "higher"),
+        ):  # fmt: skip
+            if value != default:
+                raise InvalidInput(option, value, "nothing with --counts", "counts already come from a chosen test")
         evidence = Counts(*counts, relation=relation, group_size=group_size)  # type: ignore[arg-type]
     else:
         assert scores is not None
         name = method or ("union-bound" if threshold is None else "fixed")
-        strategy = strategy_named(name, threshold, seed)
+        strategy = _strategy(name, threshold, seed)
         out_scores, in_scores = read_scores(scores)
         evidence = PairedRuns(out_scores, in_scores, relation, group_size)
     if claim is not None:
@@ -71,9 +76,22 @@ def bound(
         print(f"TP {pair.counts.tp}, FP {pair.counts.fp}, FN {pair.counts.fn}, TN {pair.counts.tn}{at}; "
               f"TPR ≥ {pair.tpr_low:.4f}, FPR ≤ {pair.fpr_high:.4f}")  # fmt: skip
         if claim is not None:
-            print(f"claim ε = {claim:g}: {'refuted' if refuted else 'not refuted'}")
+            outcome = "refuted" if refuted else "not refuted"
+            note = "" if found.kind is Kind.CERTIFIED else " (an estimate refutes nothing)"
+            print(f"claim ε = {claim:g}: {outcome}{note}")
     if refuted:
         raise typer.Exit(1)
+
+
+def _strategy(name: str, threshold: float | None, seed: int) -> ThresholdStrategy:
+    from epsilometer import checks
+    from epsilometer.bounds import strategy_named
+
+    checks.whole("seed", seed, least=0)
+    try:
+        return strategy_named(name, threshold, seed)
+    except InvalidInput as error:
+        raise error.renamed("--method" if error.argument == "thresholds" else "--threshold") from None
 
 
 def _check_claim(claim: float) -> None:

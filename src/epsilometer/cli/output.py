@@ -8,23 +8,16 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from epsilometer.plain import SCHEMA, plain
+
 BAD_INPUT = 2
+INTERNAL_ERROR = 3
 INTERRUPTED = 130
 
 
 def emit_json(document: dict[str, Any]) -> None:
-    """One JSON object on stdout; infinities become strings, since JSON has none."""
-    print(json.dumps(_plain({"schema": 1, **document}), ensure_ascii=False, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "inf" if value > 0 else "-inf" if value < 0 else "nan"
-    return value
+    """One JSON object on stdout, in ASCII: it must survive every pipe."""
+    print(json.dumps(plain({"schema": SCHEMA, **document}), allow_nan=False))
 
 
 def say(text: str) -> None:

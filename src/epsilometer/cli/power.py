@@ -41,7 +41,7 @@ def power(
     truth = math.inf if true_epsilon is None else checks.real("true_epsilon", true_epsilon, above=0, closed="]")
     if truth <= epsilon:
         raise InvalidInput(
-            "true_epsilon", truth, f"more than the claimed {epsilon:g}", "a true claim cannot be refuted"
+            "--true-epsilon", truth, f"more than the claimed {epsilon:g}", "a true claim cannot be refuted"
         )
     attackers: list[tuple[str, Claim]] = [("always right", PointClaim(math.inf, delta))]
     claims: list[tuple[str, Claim]] = [("point", PointClaim(epsilon, delta))]
@@ -51,6 +51,7 @@ def power(
         claims.append(("Gaussian curve", GaussianClaim.through(epsilon, delta)))
         if math.isfinite(truth):
             attackers.append((f"Gaussian at ε' = {truth:g}", GaussianClaim.through(truth, delta)))
+    checks.real("probability", probability, above=0, below=1)
     rows = [
         (attacker, claim, trials_to_refute(promise, attained, confidence=confidence, power=probability))
         for attacker, attained in attackers

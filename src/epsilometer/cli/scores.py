@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import sys
 from pathlib import Path
 
 from epsilometer.errors import InvalidInput
@@ -13,9 +14,9 @@ from epsilometer.errors import InvalidInput
 def read_scores(path: Path) -> tuple[list[float], list[float]]:
     """Scores of the out-world and of the in-world."""
     try:
-        content = path.read_bytes()
+        content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     except OSError as error:
-        raise InvalidInput("SCORES.csv", str(path), f"a readable file ({error.strerror})") from None
+        raise InvalidInput("SCORES.csv", str(path), f"a readable file ({error.strerror})", "check the path") from None
     return parse_scores(content)
 
 
@@ -29,12 +30,15 @@ def parse_scores(content: bytes) -> tuple[list[float], list[float]]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidInput("SCORES.csv", "bytes that are not UTF-8", "a CSV text file") from None
-    rows = csv.reader(io.StringIO(text))
+    rows = csv.reader(io.StringIO(text, newline=None), skipinitialspace=True)
     worlds: tuple[list[float], list[float]] = ([], [])
     try:
         header = [name.strip().lower() for name in next(rows, [])]
         if not {"world", "score"} <= set(header):
             raise InvalidInput("header", header, "the columns world and score", "start the file with world,score")
+        for name in ("world", "score"):
+            if header.count(name) > 1:
+                raise InvalidInput("header", header, f"one column {name}", "rename the others")
         world_at, score_at = header.index("world"), header.index("score")
         for row in rows:
             if not any(cell.strip() for cell in row):
@@ -47,7 +51,12 @@ def parse_scores(content: bytes) -> tuple[list[float], list[float]]:
     for world, scores in enumerate(worlds):
         if not scores:
             name = "in" if world else "out"
-            raise InvalidInput("world", f"no row with world {world}", f"scores of the {name}-world too")
+            raise InvalidInput(
+                "world",
+                f"no row with world {world}",
+                f"scores of the {name}-world too",
+                "add them: both worlds are needed",
+            )
     return worlds
 
 
@@ -59,7 +68,7 @@ def _world(cell: str, line: int) -> int:
 
 def _score(cell: str, line: int) -> float:
     try:
-        value = float(cell)
+        value = float(cell) if cell.isascii() and "_" not in cell else math.nan
     except ValueError:
         value = math.nan
     if math.isnan(value):

@@ -23,14 +23,25 @@ class Dataset:
 
     def __post_init__(self) -> None:
         checks.whole("classes", self.classes, least=2)
-        if self.x.ndim != 2 or self.y.shape != (len(self.x),):
-            shapes = f"shapes {self.x.shape} and {self.y.shape}"
+        try:
+            x, y = np.array(self.x, dtype=np.float32), np.array(self.y)
+        except (TypeError, ValueError):
+            raise InvalidInput("x, y", self.name, "a matrix of numbers and a label for each row") from None
+        if x.ndim != 2 or y.shape != (len(x),):
+            shapes = f"shapes {x.shape} and {y.shape}"
             raise InvalidInput("x, y", shapes, "a matrix of records and as many labels")
-        if not np.isfinite(self.x).all():
+        if not np.isfinite(x).all():
             raise InvalidInput("x", "NaN or infinity", "finite features")
-        if len(self.y) and not (self.y.min() >= 0 and self.y.max() < self.classes):
-            labels = f"{self.y.min()}…{self.y.max()}"
+        if len(y) and not (y.dtype.kind in "iub" and y.min() >= 0 and y.max() < self.classes):
+            labels = f"{y.min()}…{y.max()} ({y.dtype})"
             raise InvalidInput("y", labels, f"labels from 0 to {self.classes - 1}")
+        y = y.astype(np.int64)
+        for name, values in (("x", x), ("y", y)):
+            values.flags.writeable = False
+            object.__setattr__(self, name, values)
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name}: {len(self)} records, {self.x.shape[1]} features, {self.classes} classes)"
 
     def __len__(self) -> int:
         return len(self.x)

@@ -1,6 +1,6 @@
 """An audit's result for people (text) and for programs (JSON)."""
 
-from epsilometer.report.document import SCHEMA, to_json, versions
+from epsilometer.report.document import to_json, versions
 from epsilometer.report.text import summary
 
-__all__ = ["SCHEMA", "summary", "to_json", "versions"]
+__all__ = ["summary", "to_json", "versions"]

@@ -8,14 +8,13 @@ from typing import Any
 
 from epsilometer import __version__
 from epsilometer.audit import AuditResult
-
-SCHEMA = 1
+from epsilometer.plain import SCHEMA, plain
 
 
 def to_json(result: AuditResult) -> dict[str, Any]:
     """An audit as plain data, ready for `json.dumps`."""
     plan, verdict = result.plan, result.verdict
-    return {
+    document = {
         "schema": SCHEMA,
         "verdict": verdict.outcome.value,
         "reason": verdict.reason,
@@ -24,7 +23,7 @@ def to_json(result: AuditResult) -> dict[str, Any]:
         "upper_bound": result.upper_bound.to_dict(),
         "lower_bound": result.lower_bound.to_dict(),
         "claim_test": result.test.to_dict(),
-        "noise_multiplier": {"claimed": plan.recipe.noise_multiplier, "largest_not_refuted": result.noise_limit},
+        "noise_multiplier": {"claimed": plan.recipe.noise_multiplier, "limit": result.noise_limit.to_dict()},
         "trials": {"out": len(result.evidence.out_scores), "in": len(result.evidence.in_scores)},
         "seconds": round(result.seconds, 3),
         "seed": plan.seed,
@@ -33,13 +32,22 @@ def to_json(result: AuditResult) -> dict[str, Any]:
         "plan_sha256": plan.fingerprint(),
         "versions": versions(),
     }
+    converted: dict[str, Any] = plain(document)
+    return converted
 
 
 def versions() -> dict[str, str]:
     """What the numbers were computed with."""
-    packages = ("numpy", "scipy", "dp-accounting", "scikit-learn")
+    packages = ("numpy", "scipy", "numba", "torch", "dp-accounting", "scikit-learn")
     return {
         "epsilometer": __version__,
         "python": platform.python_version(),
-        **{package: metadata.version(package) for package in packages},
+        **{package: _version(package) for package in packages},
     }
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "missing"

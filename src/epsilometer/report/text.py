@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from epsilometer.audit import AuditResult
+from epsilometer.bounds import ErrorPair
 
 
 def summary(result: AuditResult) -> str:
@@ -13,11 +14,11 @@ def summary(result: AuditResult) -> str:
     Each line is a label and a statement, so that it reads well without colours.
     """
     plan, low = result.plan, result.lower_bound
-    recipe, pair, allowed = plan.recipe, result.test.pair, result.test.claimed_tpr
+    recipe, test = plan.recipe, result.test
     fault = plan.faults.noise_scale
     injected = [("FAULT INJECTED", f"the noise really added is {fault:g} × what is claimed")] if fault != 1 else []
     claim = f"ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.relation}): {plan.claim.describe()}"
-    limit = result.noise_limit
+    limit = result.noise_limit.noise_multiplier
     noise = "any noise multiplier" if math.isinf(limit) else f"a noise multiplier of {limit:.3g} at most"
     rows = [
         ("training", f"{recipe.model} on {plan.data.name} ({len(plan.data)} records), {recipe.mechanism.describe()}"),
@@ -29,9 +30,14 @@ def summary(result: AuditResult) -> str:
         ("trials", f"{len(result.evidence.out_scores)} without and {len(result.evidence.in_scores)} with the canary, "
                    f"seed {plan.seed}, {result.seconds:.1f} s"),
         ("proved", str(low)),
-        ("", f"TPR ≥ {pair.tpr_low:.3f} at FPR ≤ {pair.fpr_high:.3f}; the claim allows TPR {allowed:.3f}"),
+        ("", f"from {_rates(low.pair)}"),
+        ("against claim", f"{_rates(test.pair)}, where the claim allows TPR {test.claimed_tpr:.3f}"),
         ("", f"the scores allow {noise}; {recipe.noise_multiplier:.3g} is claimed"),
         ("verdict", str(result.verdict)),
     ]  # fmt: skip
     width = max(len(label) for label, _ in rows)
     return "\n".join(f"{label:<{width}}  {text}" for label, text in rows)
+
+
+def _rates(pair: ErrorPair) -> str:
+    return f"TPR ≥ {pair.tpr_low:.3f} at FPR ≤ {pair.fpr_high:.3f}"

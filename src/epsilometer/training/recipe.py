@@ -76,16 +76,16 @@ class Recipe:
     def __post_init__(self) -> None:
         checks.whole("records", self.records, least=1)
         self.mechanism  # noqa: B018  checks sample rate, noise multiplier and steps
-        checks.real("clip_norm", self.clip_norm, above=0)
-        checks.real("learning_rate", self.learning_rate, above=0)
-        checks.real("init_scale", self.init_scale, above=0, closed="[")
+        checks.real("clip_norm", self.clip_norm, above=1e-12, below=1e12, closed="[]")
+        checks.real("learning_rate", self.learning_rate, above=0, below=1e30)
+        checks.real("init_scale", self.init_scale, above=0, below=1e6, closed="[]")
         checks.whole("init_seed", self.init_seed, least=0)
         checks.real("momentum", self.momentum, above=0, below=1, closed="[")
         checks.real("weight_decay", self.weight_decay, above=0, closed="[")
         if not self.hidden:
             raise InvalidInput("hidden", self.hidden, "at least one width", 'use model = "logistic" for none')
         for width in self.hidden:
-            checks.whole("hidden", width, least=1)
+            checks.whole("hidden", width, least=1, most=10**6)
         for name, known in (
             ("model", MODELS),
             ("activation", ACTIVATIONS),
