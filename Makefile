@@ -20,7 +20,7 @@ test: lint  ## everything that CI runs
 test-full: lint  ## also the long statistical tests
 	$(BIN)/python -m pytest -n 2
 
-bench: $(VENV)/.bench  ## side by side with peers, one table a subject
+bench: $(VENV)/.dev  ## side by side with peers, one table a subject
 	$(BIN)/python benchmarks/engine.py --write benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/bounds.py
 
@@ -39,10 +39,6 @@ $(VENV)/.core: pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.core
 	@$(PIP) --editable '.[dev]'
-	@touch $@
-
-$(VENV)/.bench: $(VENV)/.dev
-	@$(PIP) --editable '.[opacus]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.core

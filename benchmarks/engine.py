@@ -29,6 +29,7 @@ from opacus import PrivacyEngine
 from torch import nn
 
 from epsilometer import Dataset, Recipe, train
+from epsilometer.training.modules import small_cnn
 
 warnings.filterwarnings("ignore")
 torch.set_num_threads(1)
@@ -60,9 +61,8 @@ def module(hidden: tuple[int, ...]) -> nn.Sequential:
     return nn.Sequential(*layers[:-1])
 
 
-def opacus(hidden: tuple[int, ...], mode: str) -> Run:
+def opacus(net: nn.Module, mode: str) -> Run:
     x, y = torch.from_numpy(X), torch.from_numpy(Y)
-    net = module(hidden)
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=BATCH)
     criterion = nn.CrossEntropyLoss()
     made = PrivacyEngine().make_private(
@@ -198,8 +198,8 @@ def library_limit(hidden: tuple[int, ...]) -> Run:
 
 
 CONTENDERS: dict[str, Callable[[tuple[int, ...]], Run]] = {
-    "Opacus hooks": lambda h: opacus(h, "hooks"),
-    "Opacus ghost": lambda h: opacus(h, "ghost"),
+    "Opacus hooks": lambda h: opacus(module(h), "hooks"),
+    "Opacus ghost": lambda h: opacus(module(h), "ghost"),
     "JAX vmap of grad": jax_vmap,
     "JAX by hand": jax_by_hand,
     "plain torch loop": plain_torch,
@@ -209,10 +209,28 @@ CONTENDERS: dict[str, Callable[[tuple[int, ...]], Run]] = {
 SHAPES = {"784-32-2": (32,), "logistic 784-2": (), "784-64-32-2": (64, 32)}
 
 
-def measure(shape: str, rounds: int) -> dict[str, float]:
+def engine_cnn(_: object) -> Run:
+    data = Dataset("made", X, Y, CLASSES)
+
+    def run(steps: int) -> None:
+        recipe = Recipe(records=N, sample_rate=Q, steps=steps, noise_multiplier=SIGMA, learning_rate=RATE, model="cnn")
+        train(recipe, data, np.random.SeedSequence(1))
+
+    return run
+
+
+CNN_CONTENDERS: dict[str, Callable[[object], Run]] = {
+    "Opacus hooks": lambda _: opacus(small_cnn(FEATURES, CLASSES), "hooks"),
+    "Opacus ghost": lambda _: opacus(small_cnn(FEATURES, CLASSES), "ghost"),
+    "epsilometer": engine_cnn,
+}
+
+
+def measure(contenders: dict, shape: object, rounds: int) -> dict[str, float]:
     """Median milliseconds a step; contenders take turns, so that a noisy neighbour hits all of them."""
-    runs = {name: make(SHAPES[shape]) for name, make in CONTENDERS.items()}
-    steps = {name: 20 if "Opacus" in name or "vmap" in name else 200 for name in runs}
+    runs = {name: make(shape) for name, make in contenders.items()}
+    slow = contenders is CNN_CONTENDERS
+    steps = {name: 5 if slow else 20 if "Opacus" in name or "vmap" in name else 200 for name in runs}
     for name, run in runs.items():
         run(steps[name])
     seen: dict[str, list[float]] = {name: [] for name in runs}
@@ -229,23 +247,20 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--write", type=Path, help="a Markdown file for the table")
     options = parser.parse_args()
+    subjects = [(name, CONTENDERS, shape) for name, shape in SHAPES.items()] + [("cnn", CNN_CONTENDERS, None)]
     lines = []
-    for shape in SHAPES:
-        found = measure(shape, options.rounds)
-        ours = found["epsilometer"]
-        lines += [
-            f"### {shape}, batch {BATCH} of {N}, Poisson",
-            "",
-            "| contender | ms a step | epsilometer is faster by |",
-        ]
-        lines += ["|---|---|---|", *(f"| {name} | {ms:.3f} | {ms / ours:.2f} × |" for name, ms in found.items()), ""]
-        print("\n".join(lines[-len(found) - 5 :]), flush=True)
+    for name, contenders, shape in subjects:
+        found = measure(contenders, shape, options.rounds)
+        rows = [f"| {who} | {ms:.3f} | {ms / found['epsilometer']:.2f} × |" for who, ms in found.items()]
+        table = ["| contender | ms a step | epsilometer is faster by |", "|---|---|---|", *rows]
+        lines += [f"## {name}, batches of about {BATCH} of {N}, Poisson", "", *table, ""]
+        print("\n".join(lines[-len(table) - 3 :]), flush=True)
     if options.write:
         names = ("torch", "opacus", "jax", "numba", "numpy", "scipy")
         versions = ", ".join(f"{name} {metadata.version(name)}" for name in names)
         head = ["# Trial engine", "", f"`make bench`: one thread, median of {options.rounds} interleaved rounds.", ""]
         foot = [f"{_processor()}, Python {platform.python_version()}, {versions}.", ""]
-        options.write.write_text("\n".join([*head, *foot, *lines]))
+        options.write.write_text("\n".join([*head, *foot, *lines]).rstrip() + "\n")
 
 
 def _processor() -> str:

@@ -11,7 +11,7 @@ from epsilometer import checks
 from epsilometer.adversaries.game import Adversary, Game, ScoringWatcher, ThreatModel
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
-from epsilometer.training import Array, Network, Recipe, network_for, train
+from epsilometer.training import Array, ModuleNetwork, Network, Recipe, network_for, train
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def least_singular_direction(x: np.ndarray) -> np.ndarray:
 
 
 class _FinalLogit(ScoringWatcher):
-    def __init__(self, network: Network, poison: Array, label: int) -> None:
+    def __init__(self, network: Network | ModuleNetwork, poison: Array, label: int) -> None:
         self._network, self._label = network, label
         self._points = np.stack([poison, np.zeros_like(poison)])
         self._score = np.nan

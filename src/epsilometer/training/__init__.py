@@ -9,6 +9,7 @@ from epsilometer.training.engine import (
     train_many,
 )
 from epsilometer.training.models import Array, Network
+from epsilometer.training.modules import ModuleNetwork, register
 from epsilometer.training.recipe import ACTIVATIONS, INITIALISATIONS, MODELS, PRECISIONS, Recipe
 from epsilometer.training.watchers import Watcher
 
@@ -19,12 +20,14 @@ __all__ = [
     "MODELS",
     "PRECISIONS",
     "Array",
+    "ModuleNetwork",
     "Network",
     "Recipe",
     "TrainingDiverged",
     "Watcher",
     "initial_parameters",
     "network_for",
+    "register",
     "train",
     "train_many",
 ]

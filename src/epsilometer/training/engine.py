@@ -12,6 +12,7 @@ from epsilometer.data import Dataset
 from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.training import portable, threefry
 from epsilometer.training.models import Array, Network
+from epsilometer.training.modules import ModuleNetwork, is_module, module_network
 from epsilometer.training.recipe import Recipe
 from epsilometer.training.watchers import Watcher
 
@@ -22,13 +23,20 @@ class TrainingDiverged(EpsilometerError):
     """Parameters are no longer finite."""
 
 
-def network_for(recipe: Recipe, data: Dataset) -> Network:
+def network_for(recipe: Recipe, data: Dataset) -> Network | ModuleNetwork:
     """The recipe's model for this data."""
+    if is_module(recipe.model):
+        return _module_for(recipe.model, data.x.shape[1], data.classes, recipe.loss)
     hidden = recipe.hidden if recipe.model == "mlp" else ()
     return Network((data.x.shape[1], *hidden, data.classes), recipe.activation, recipe.loss)
 
 
-def initial_parameters(recipe: Recipe, network: Network, key: threefry.Words) -> Array:
+@functools.lru_cache(maxsize=8)
+def _module_for(name: str, features: int, classes: int, loss: str) -> ModuleNetwork:
+    return module_network(name, features, classes, loss)
+
+
+def initial_parameters(recipe: Recipe, network: Network | ModuleNetwork, key: threefry.Words) -> Array:
     """Where a training starts: the same for every trial, or drawn from the trial's own key."""
     seed = [recipe.init_seed] if recipe.initialisation == "fixed" else [*key.tolist(), threefry.INIT]
     drawn = network.initial(np.random.default_rng(seed), recipe.init_scale)
@@ -54,12 +62,12 @@ def train_many(
     if not len(datasets) == len(seeds) == len(watchers):
         lengths = (len(datasets), len(seeds), len(watchers))
         raise InvalidInput("datasets, seeds, watchers", lengths, "sequences of one length")
-    train_one = _backend(backend)
+    train_one = _backend("portable" if is_module(recipe.model) and backend == "auto" else backend)
     trained = []
     for data, seed, watcher in zip(datasets, seeds, watchers, strict=True):
         network, key = network_for(recipe, data), threefry.trial_key(seed)
         start = initial_parameters(recipe, network, key)
-        _check_trial(recipe, data, network, watcher)
+        _check_trial(recipe, data, network, watcher, backend)
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is looked for just below
             parameters, projections = train_one(recipe, network, data, key, start, watcher, noise_scale)
         if not np.isfinite(parameters).all():
@@ -96,9 +104,13 @@ def _backend(name: str):  # type: ignore[no-untyped-def]
     return portable.train_one
 
 
-def _check_trial(recipe: Recipe, data: Dataset, network: Network, watcher: Watcher) -> None:
+def _check_trial(
+    recipe: Recipe, data: Dataset, network: Network | ModuleNetwork, watcher: Watcher, backend: str
+) -> None:
     if not recipe.is_accounted and watcher.inserted is not None:
         raise InvalidInput("sampling", recipe.sampling, "poisson or full for an inserted gradient, which tosses a coin")
+    if backend == "compiled" and not isinstance(network, Network):
+        raise InvalidInput("backend", backend, "auto or portable for a torch module")
     if recipe.sampling == "fixed-size" and recipe.batch_size > len(data):
         raise InvalidInput("sample_rate", recipe.sample_rate, f"a batch of at most the {len(data)} records")
     for name in ("inserted", "probe"):

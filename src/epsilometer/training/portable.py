@@ -8,6 +8,7 @@ from epsilometer.claims import Floats
 from epsilometer.data import Dataset
 from epsilometer.training import threefry
 from epsilometer.training.models import Array, Network
+from epsilometer.training.modules import ModuleNetwork
 from epsilometer.training.optimizers import Optimizer
 from epsilometer.training.recipe import Recipe
 from epsilometer.training.sampling import sample
@@ -16,7 +17,13 @@ from epsilometer.training.watchers import Watcher
 
 
 def train_one(
-    recipe: Recipe, network: Network, data: Dataset, key: Words, start: Array, watcher: Watcher, noise_scale: float
+    recipe: Recipe,
+    network: Network | ModuleNetwork,
+    data: Dataset,
+    key: Words,
+    start: Array,
+    watcher: Watcher,
+    noise_scale: float,
 ) -> tuple[Array, Floats]:
     """One training: final parameters and projections."""
     parameters, optimizer = start.copy(), Optimizer(recipe, start)

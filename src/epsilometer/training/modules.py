@@ -1,0 +1,186 @@
+"""The general path: any torch module whose output for a record depends on that record alone.
+
+Per-example gradients come from torch.func; everything else (sampling, noise, optimizer, watchers) is the portable
+loop's. "Per layer" means per parameter tensor here. A model has a name, so that recipes stay plain data:
+
+    def my_model(features: int, classes: int) -> nn.Module:
+        return nn.Sequential(nn.Linear(features, 8), nn.GELU(), nn.Linear(8, classes))
+
+    register("my-model", my_model)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from epsilometer.errors import InvalidInput
+from epsilometer.training.models import Array, Labels, clip_factors
+from epsilometer.training.recipe import MODELS
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+Factory = Callable[[int, int], "nn.Module"]  # (features, classes) → a module from (batch, features) to (batch, classes)
+CHUNK = 64  # records whose gradients are held at once
+_FACTORIES: dict[str, Factory] = {}
+
+
+def register(name: str, factory: Factory, summary: str = "a torch module of the user's") -> None:
+    """Make `factory` known as a model; a name can be given only once."""
+    if name in MODELS:
+        raise InvalidInput("name", name, "a name that is not taken", "choose another name")
+    MODELS[name] = summary
+    _FACTORIES[name] = factory
+
+
+def is_module(name: str) -> bool:
+    return name in _FACTORIES
+
+
+def module_network(name: str, features: int, classes: int, loss: str) -> ModuleNetwork:
+    """The network of a registered model."""
+    return ModuleNetwork(_FACTORIES[name], features, classes, loss)
+
+
+@dataclass(frozen=True)
+class ModuleNetwork:
+    """A torch module as a function of one flat parameter vector; the counterpart of `Network`."""
+
+    factory: Factory
+    features: int
+    classes: int
+    loss: str = "cross-entropy"
+    _module: Any = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        import torch
+
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            module = self.factory(self.features, self.classes)
+        _refuse_what_mixes_records(module, self.features, self.classes)
+        object.__setattr__(self, "_module", module.eval())
+
+    @property
+    def parameters(self) -> int:
+        return sum(parameter.numel() for parameter in self._module.parameters())
+
+    def initial(self, rng: np.random.Generator, scale: float) -> Array:
+        """The module's own initialisation under a seed from `rng`, times `scale`."""
+        import torch
+
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(rng.integers(2**63)))
+            module = self.factory(self.features, self.classes)
+        flat = torch.nn.utils.parameters_to_vector(module.parameters())
+        return scale * flat.detach().double().numpy()
+
+    def logits(self, flat: Array, x: Array) -> Array:
+        """One row of class scores a record."""
+        import torch
+
+        with torch.no_grad():
+            output = self._call(torch.tensor(flat), torch.tensor(x))
+        result: Array = output.numpy()
+        return result
+
+    def clipped_gradient_sum(self, flat: Array, x: Array, y: Labels, clip_norm: float, clipping: str = "flat") -> Array:
+        """Sum over records of the loss's gradient, each clipped so that its norm is `clip_norm` at most."""
+        import torch
+
+        parameters = torch.from_numpy(np.ascontiguousarray(flat))
+        gradients_of = torch.func.vmap(torch.func.grad(self._loss), in_dims=(None, 0, 0), randomness="error")
+        total = torch.zeros_like(parameters)
+        for start in range(0, len(x), CHUNK):
+            rows = torch.from_numpy(x[start : start + CHUNK]), torch.from_numpy(y[start : start + CHUNK])
+            gradients = gradients_of(parameters, *rows)
+            parts = torch.tensor_split(gradients, self._ends(), dim=1)
+            squares = np.array([(part * part).sum(dim=1).numpy() for part in parts])
+            factors = torch.from_numpy(clip_factors(squares, clip_norm, clipping))
+            clipped = [factor @ part for factor, part in zip(factors, parts, strict=True)]
+            total += torch.cat(clipped)
+        result: Array = total.numpy()
+        return result
+
+    def _ends(self) -> list[int]:
+        """Where each parameter tensor but the last ends in the flat vector."""
+        ends: list[int] = np.cumsum([p.numel() for p in self._module.parameters()])[:-1].tolist()
+        return ends
+
+    def _call(self, flat: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        names = dict(self._module.named_parameters())
+        pieces = torch.tensor_split(flat, self._ends())
+        tensors = {
+            name: piece.view(parameter.shape) for (name, parameter), piece in zip(names.items(), pieces, strict=True)
+        }
+        output: torch.Tensor = torch.func.functional_call(self._module, tensors, (x,))
+        return output
+
+    def _loss(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        import torch
+        from torch.nn import functional
+
+        logits = self._call(flat, x[None])
+        label = (torch.arange(self.classes) == y).to(logits.dtype)[None]
+        if self.loss == "cross-entropy":
+            return -(label * torch.log_softmax(logits, 1)).sum()
+        if self.loss == "logistic":
+            return functional.binary_cross_entropy_with_logits(logits, label, reduction="sum")
+        return 0.5 * ((logits - label) ** 2).sum()
+
+
+def _refuse_what_mixes_records(module: nn.Module, features: int, classes: int) -> None:
+    """Clipping bounds a record's influence only if a record's gradient is its own."""
+    import torch
+    from torch import nn
+
+    for name, part in module.named_modules():
+        if isinstance(part, nn.modules.batchnorm._BatchNorm):
+            raise InvalidInput(
+                "model", f"{type(part).__name__} at {name or 'the top'}", "layers that treat each record by itself",
+                "use nn.GroupNorm or nn.LayerNorm",
+            )  # fmt: skip
+        if isinstance(part, nn.modules.dropout._DropoutNd) and part.p > 0:
+            raise InvalidInput("model", f"dropout at {name}", "a deterministic module", "remove it, or set p = 0")
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand((6, features), generator=generator)
+    with torch.no_grad():
+        together = module(x)
+        alone = torch.cat([module(row[None]) for row in x])
+    if together.shape != (6, classes):
+        raise InvalidInput("model", f"output of shape {tuple(together.shape)}", f"(batch, {classes})")
+    if not torch.allclose(together, alone, rtol=1e-3, atol=1e-4):
+        raise InvalidInput(
+            "model", "outputs that depend on the other records of a batch", "each record treated by itself",
+            "remove what is computed over the batch",
+        )  # fmt: skip
+
+
+def small_cnn(features: int, classes: int) -> nn.Module:
+    """Two convolutions over a square, one-channel image."""
+    from torch import nn
+
+    side = round(features**0.5)
+    if side * side != features:
+        raise InvalidInput("model", f"cnn on {features} features", "square images of one channel")
+    reduced = (side - 1) // 2 + 1
+    return nn.Sequential(
+        nn.Unflatten(1, (1, side, side)),
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.GroupNorm(2, 8),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(16 * reduced * reduced, classes),
+    )
+
+
+register("cnn", small_cnn, "two convolutions over a square image, by torch.func")
