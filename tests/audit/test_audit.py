@@ -256,6 +256,9 @@ def test_a_shuffled_training_claims_a_point_and_says_what_theory_lacks() -> None
     plan = quick(training={**QUICK["training"], "sampling": "shuffle"}, adversary={"name": "clipbkd"})
     assert isinstance(plan.claim, PointClaim)
     assert "proved for Poisson sampling" in str(plan.upper_bound)
+    result = run(plan)
+    assert result.noise_limit is None
+    assert "noise multiplier of" not in summary(result)
 
 
 def test_the_shown_claim_is_the_claims_own() -> None:

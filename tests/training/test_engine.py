@@ -18,6 +18,7 @@ from epsilometer.training import (
     compiled,
     fast,
     initial_parameters,
+    median_gradient_norm,
     network_for,
     threefry,
 )
@@ -354,6 +355,18 @@ def test_divergence_is_an_error_with_a_remedy(backend: str) -> None:
     recipe = Recipe(records=40, steps=5, learning_rate=9e29, clip_norm=1e12, noise_multiplier=1.0)
     with pytest.raises(TrainingDiverged, match="lower the learning rate"):
         train(recipe, made_data(), seed(0), backend=backend)
+
+
+def test_the_median_norm_is_that_of_unclipped_gradients() -> None:
+    data = made_data()
+    recipe = Recipe(records=40, sample_rate=1.0, sampling="full", steps=1, model="mlp", precision="float64")
+    network = network_for(recipe, data)
+    start = initial_parameters(recipe, network, threefry.trial_key(seed(1)))
+    norms = [np.linalg.norm(network.clipped_gradient_sum(start, data.x[i : i + 1], data.y[i : i + 1], np.inf))
+             for i in range(40)]  # fmt: skip
+    assert median_gradient_norm(recipe, data, seed(1)) == pytest.approx(np.median(norms), rel=1e-6)
+    longer = Recipe(records=40, sample_rate=0.3, steps=30, model="mlp")
+    assert 0 < median_gradient_norm(longer, data, seed(1)) < 10
 
 
 def test_misuse_of_the_engine_is_refused_in_words() -> None:

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional
 
 from epsilometer import Dataset, InvalidInput, Recipe, train
-from epsilometer.training import ModuleNetwork, Network, Watcher, network_for, register
+from epsilometer.training import ModuleNetwork, Network, Watcher, frozen_features, network_for, register
 from epsilometer.training.modules import small_cnn
 
 # Torch says that attention could be faster under vmap; Opacus' hooks that inputs need no gradients.
@@ -115,6 +115,18 @@ def test_a_registered_model_trains_and_reproduces() -> None:
         train(recipe, data, np.random.SeedSequence(1), backend="compiled")
     with pytest.raises(InvalidInput, match="not taken"):
         register("tanh-6", mlp)
+
+
+def test_a_head_is_trained_on_frozen_features() -> None:
+    rng = np.random.default_rng(5)
+    data = Dataset("made", rng.random((300, 36)), rng.integers(0, 2, 300), 2)
+    extractor = small_cnn(36, 2)[:-1]
+    features = frozen_features(data, extractor, "made features")
+    assert features.x.shape == (300, 144)
+    assert features.y.tolist() == data.y.tolist()
+    with torch.no_grad():
+        np.testing.assert_allclose(features.x[:7], extractor(torch.tensor(data.x[:7])).numpy(), atol=1e-6)
+    assert train(Recipe(records=300, steps=3), features, np.random.SeedSequence(1)).shape == (145 * 2,)
 
 
 class Centred(nn.Module):

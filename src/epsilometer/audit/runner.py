@@ -44,7 +44,7 @@ class AuditResult:
     upper_bound: UpperBound
     lower_bound: LowerBound
     test: ClaimTest
-    noise_limit: NoiseLimit
+    noise_limit: NoiseLimit | None  # none where no accountant's curve fits the training
     verdict: Verdict
     seconds: float
 
@@ -76,23 +76,25 @@ def judge(plan: Plan, evidence: PairedRuns) -> AuditResult:
     """Bound, test and verdict for the evidence of a plan."""
     settings: _Settings = {"confidence": plan.confidence, "thresholds": plan.thresholds}
     test = refute_curve(evidence, plan.claim, **settings)
-    mechanism = plan.recipe.mechanism
-
-    def curve_of(noise_multiplier: float) -> Claim:
-        return curve(DpSgd(mechanism.sample_rate, noise_multiplier, mechanism.steps), plan.relation)
-
     return AuditResult(
         plan=plan,
         evidence=evidence,
         upper_bound=plan.upper_bound,
         lower_bound=clopper_pearson(evidence, delta=plan.delta, **settings),
         test=test,
-        noise_limit=largest_noise_multiplier(
-            evidence,
-            curve_of,
-            relative_tolerance=5e-3,
-            **settings,
-        ),
+        noise_limit=_noise_limit(plan, evidence, settings),
         verdict=decide(evidence, test, plan.thresholds),
         seconds=0.0,
     )
+
+
+def _noise_limit(plan: Plan, evidence: PairedRuns, settings: _Settings) -> NoiseLimit | None:
+    """How much noise the training can have had at most."""
+    if not plan.recipe.is_accounted:
+        return None
+    q, steps = plan.recipe.sample_rate, plan.recipe.steps
+
+    def curve_of(noise_multiplier: float) -> Claim:
+        return curve(DpSgd(q, noise_multiplier, steps), plan.relation)
+
+    return largest_noise_multiplier(evidence, curve_of, relative_tolerance=5e-3, **settings)

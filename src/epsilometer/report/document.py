@@ -13,7 +13,7 @@ from epsilometer.plain import SCHEMA, plain
 
 def to_json(result: AuditResult) -> dict[str, Any]:
     """An audit as plain data, ready for `json.dumps`."""
-    plan, verdict = result.plan, result.verdict
+    plan, verdict, limit = result.plan, result.verdict, result.noise_limit
     document = {
         "schema": SCHEMA,
         "verdict": verdict.outcome.value,
@@ -23,7 +23,7 @@ def to_json(result: AuditResult) -> dict[str, Any]:
         "upper_bound": result.upper_bound.to_dict(),
         "lower_bound": result.lower_bound.to_dict(),
         "claim_test": result.test.to_dict(),
-        "noise_multiplier": {"claimed": plan.recipe.noise_multiplier, "limit": result.noise_limit.to_dict()},
+        "noise_multiplier": {"claimed": plan.recipe.noise_multiplier, "limit": limit and limit.to_dict()},
         "trials": {"out": len(result.evidence.out_scores), "in": len(result.evidence.in_scores)},
         "seconds": round(result.seconds, 3),
         "seed": plan.seed,

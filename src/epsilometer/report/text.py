@@ -18,8 +18,6 @@ def summary(result: AuditResult) -> str:
     fault = plan.faults.noise_scale
     injected = [("FAULT INJECTED", f"the noise really added is {fault:g} × what is claimed")] if fault != 1 else []
     claim = f"ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.relation}): {plan.claim.describe()}"
-    limit = result.noise_limit.noise_multiplier
-    noise = "any noise multiplier" if math.isinf(limit) else f"a noise multiplier of {limit:.3g} at most"
     rows = [
         ("training", f"{recipe.model} on {plan.data.name} ({len(plan.data)} records), {recipe.mechanism.describe()}"),
         *injected,
@@ -32,7 +30,7 @@ def summary(result: AuditResult) -> str:
         ("proved", str(low)),
         ("", f"from {_rates(low.pair)}"),
         ("against claim", f"{_rates(test.pair)}, where the claim allows TPR {test.claimed_tpr:.3f}"),
-        ("", f"the scores allow {noise}; {recipe.noise_multiplier:.3g} is claimed"),
+        *_noise(result),
         ("verdict", str(result.verdict)),
     ]  # fmt: skip
     width = max(len(label) for label, _ in rows)
@@ -41,3 +39,11 @@ def summary(result: AuditResult) -> str:
 
 def _rates(pair: ErrorPair) -> str:
     return f"TPR ≥ {pair.tpr_low:.3f} at FPR ≤ {pair.fpr_high:.3f}"
+
+
+def _noise(result: AuditResult) -> list[tuple[str, str]]:
+    if result.noise_limit is None:
+        return []
+    limit = result.noise_limit.noise_multiplier
+    noise = "any noise multiplier" if math.isinf(limit) else f"a noise multiplier of {limit:.3g} at most"
+    return [("", f"the scores allow {noise}; {result.plan.recipe.noise_multiplier:.3g} is claimed")]

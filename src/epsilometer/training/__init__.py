@@ -1,5 +1,6 @@
 """The trainings under audit."""
 
+from epsilometer.training.clip_norm import median_gradient_norm
 from epsilometer.training.engine import (
     BACKENDS,
     TrainingDiverged,
@@ -9,7 +10,7 @@ from epsilometer.training.engine import (
     train_many,
 )
 from epsilometer.training.models import Array, Network
-from epsilometer.training.modules import ModuleNetwork, register
+from epsilometer.training.modules import ModuleNetwork, frozen_features, register
 from epsilometer.training.recipe import ACTIVATIONS, INITIALISATIONS, MODELS, PRECISIONS, Recipe
 from epsilometer.training.watchers import Watcher
 
@@ -25,7 +26,9 @@ __all__ = [
     "Recipe",
     "TrainingDiverged",
     "Watcher",
+    "frozen_features",
     "initial_parameters",
+    "median_gradient_norm",
     "network_for",
     "register",
     "train",

@@ -70,22 +70,27 @@ class Network:
         total = np.zeros_like(flat)
         if len(x) == 0:
             return total
-        values = self._forward(flat, x)
-        errors = [self._output_error(values[-1], y)]
-        for (weights, _), value in zip(reversed(self.layers(flat)[1:]), reversed(values[1:-1]), strict=True):
-            slope = 1 - value * value if self.activation == "tanh" else value > 0
-            errors.append((errors[-1] @ weights) * slope)
-        errors.reverse()
-        squares = np.array([
-            (np.einsum("ij,ij->i", value, value) + 1) * np.einsum("ij,ij->i", error, error)
-            for value, error in zip(values, errors, strict=False)
-        ])  # fmt: skip
-        scales = clip_factors(squares, clip_norm, clipping)
+        values, errors = self._backward(flat, x, y)
+        scales = clip_factors(_squares(values, errors), clip_norm, clipping)
         for (weights, biases), value, error, scale in zip(self.layers(total), values, errors, scales, strict=False):
             scaled = error * scale[:, None]
             np.matmul(scaled.T, value, out=weights)
             scaled.sum(axis=0, out=biases)
         return total
+
+    def gradient_norms(self, flat: Array, x: Array, y: Labels) -> Array:
+        """The norm of each record's gradient, before clipping."""
+        norms: Array = np.sqrt(_squares(*self._backward(flat, x, y)).sum(axis=0))
+        return norms
+
+    def _backward(self, flat: Array, x: Array, y: Labels) -> tuple[list[Array], list[Array]]:
+        """The input of every layer (and the logits), and the loss's derivative by every layer's output."""
+        values = self._forward(flat, x)
+        errors = [self._output_error(values[-1], y)]
+        for (weights, _), value in zip(reversed(self.layers(flat)[1:]), reversed(values[1:-1]), strict=True):
+            slope = 1 - value * value if self.activation == "tanh" else value > 0
+            errors.append((errors[-1] @ weights) * slope)
+        return values, errors[::-1]
 
     def _output_error(self, logits: Array, y: Labels) -> Array:
         """The derivative of the loss by the logits."""
@@ -99,6 +104,14 @@ class Network:
         return error
 
 
+def _squares(values: list[Array], errors: list[Array]) -> Array:
+    """Squared norms of each layer's part (row) of each record's gradient (column)."""
+    return np.array([
+        (np.einsum("ij,ij->i", value, value) + 1) * np.einsum("ij,ij->i", error, error)
+        for value, error in zip(values, errors, strict=False)
+    ])  # fmt: skip
+
+
 def clip_factors(squares: Array, clip_norm: float, clipping: str) -> Array:
     """By what each layer's part (row) of each record's gradient (column) is multiplied, from squared norms."""
     layers = len(squares)
@@ -109,7 +122,7 @@ def clip_factors(squares: Array, clip_norm: float, clipping: str) -> Array:
     if clipping == "automatic":
         factors = limit / (norms + AUTOMATIC_STABILITY)
     else:
-        factors = np.where(norms > limit, limit / np.maximum(norms, limit), 1.0)
+        factors = np.minimum(1.0, limit / np.maximum(norms, np.finfo(squares.dtype).tiny))
     return np.broadcast_to(factors, squares.shape).astype(squares.dtype)
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.training.models import Array, Labels, clip_factors
 from epsilometer.training.recipe import MODELS
@@ -134,6 +135,16 @@ class ModuleNetwork:
         if self.loss == "logistic":
             return functional.binary_cross_entropy_with_logits(logits, label, reduction="sum")
         return 0.5 * ((logits - label) ** 2).sum()
+
+
+def frozen_features(data: Dataset, extractor: nn.Module, name: str) -> Dataset:
+    """The data as a frozen extractor sees them: computed once, then every trial trains a head on them."""
+    import torch
+
+    extractor.eval()
+    with torch.no_grad():
+        parts = [extractor(torch.tensor(data.x[i : i + 256])).flatten(1) for i in range(0, len(data), 256)]
+    return Dataset(name, torch.cat(parts).numpy(), data.y, data.classes)
 
 
 def _refuse_what_mixes_records(module: nn.Module, features: int, classes: int) -> None:
