@@ -77,8 +77,9 @@ def test_a_step_equals_opacus_given_the_same_batch_and_noise() -> None:
         def contribute(self, step, gradient_sum) -> None:
             self.clean = gradient_sum.copy()
 
-        def observe(self, step, noisy_sum) -> None:
+        def observe(self, step, noisy_sum, parameters) -> bool:
             self.noise = noisy_sum - self.clean
+            return False
 
     recipe = Recipe(
         records=12, sample_rate=1.0, sampling="full", steps=1, model="cnn", noise_multiplier=1.1, clip_norm=0.7

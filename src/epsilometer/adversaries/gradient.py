@@ -68,8 +68,9 @@ class _Movement(Watcher):
     def __init__(self, parameters: int) -> None:
         self.total = np.zeros(parameters)
 
-    def observe(self, step: int, noisy_sum: Array) -> None:
+    def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
         self.total += np.abs(noisy_sum)
+        return False
 
 
 class _Watermark(ScoringWatcher):

@@ -36,8 +36,7 @@ def train_one(
     blas.use_one_thread()
     real = start.dtype.type
     x, squares = _prepared(data, start.dtype.name)
-    theta, total = _aligned(start.shape, start.dtype), _aligned(start.shape, start.dtype)
-    theta[:] = start
+    theta, total = _aligned_copy(start), _aligned(start.shape, start.dtype)
     noise = _aligned((_fours(len(theta)),), np.float32)
     words, rows = _aligned((_fours(len(data)),), np.uint32), np.zeros(len(data) + 1, np.int64)
     chunk, units, layers = min(CHUNK, _sixteens(len(data))), sum(network.widths[1:]), len(network.widths) - 1
@@ -64,9 +63,16 @@ def train_one(
             projections,
         )  # fmt: skip
         return theta, projections
+    y = data.y
     for step in range(recipe.steps):
+        if (replaced := watcher.replace_record(step, theta)) is not None:
+            if y is data.y:  # from now on this training has records of its own
+                x, squares, y = _aligned_copy(x), squares.copy(), y.copy()
+            row = replaced[0]
+            x[row], y[row] = replaced[1:]
+            squares[row] = x[row] @ x[row]
         begin, count = compiled.sample_rows(sampling, key, step, threshold, size, words, rows)
-        compiled.clipped_sum(theta, total, x, data.y, squares, rows[begin:], count, widths, clip, shape, work, gemm)
+        compiled.clipped_sum(theta, total, x, y, squares, rows[begin:], count, widths, clip, shape, work, gemm)
         if watcher.inserted is not None and threefry.tossed(key, step, recipe.sample_rate):
             total += inserted
         watcher.contribute(step, total)
@@ -75,16 +81,22 @@ def train_one(
         )  # fmt: skip
         if watcher.probe is not None:
             projections[step] = total.astype(np.float64) @ probe
-        watcher.observe(step, total)
+        if watcher.observe(step, total, theta):
+            break
     return theta, projections
 
 
 @functools.lru_cache(maxsize=8)
 def _prepared(data: Dataset, precision: str) -> tuple[Array, Array]:
     """The records where compiled code wants them, and their squared norms."""
-    x = _aligned(data.x.shape, precision)
-    x[:] = data.x
+    x = _aligned_copy(data.x.astype(precision))
     return x, np.einsum("ij,ij->i", x, x)
+
+
+def _aligned_copy(values: Array) -> Array:
+    copy = _aligned(values.shape, values.dtype)
+    copy[:] = values
+    return copy
 
 
 def _aligned(shape: tuple[int, ...], kind: DTypeLike) -> Array:

@@ -27,12 +27,15 @@ def train_one(
 ) -> tuple[Array, Floats]:
     """One training: final parameters and projections."""
     parameters, optimizer = start.copy(), Optimizer(recipe, start)
-    x = data.x.astype(parameters.dtype)
+    x, y = data.x.astype(parameters.dtype), data.y.copy()
     spread = parameters.dtype.type(recipe.noise_multiplier * recipe.clip_norm * noise_scale)
     projections = np.zeros(recipe.steps if watcher.probe is not None else 0)
     for step in range(recipe.steps):
+        if watcher.stepwise and (replaced := watcher.replace_record(step, parameters)) is not None:
+            row = replaced[0]
+            x[row], y[row] = replaced[1:]
         rows = sample(recipe, key, step, len(data))
-        total = network.clipped_gradient_sum(parameters, x[rows], data.y[rows], recipe.clip_norm, recipe.clipping)
+        total = network.clipped_gradient_sum(parameters, x[rows], y[rows], recipe.clip_norm, recipe.clipping)
         if watcher.inserted is not None and threefry.tossed(key, step, recipe.sample_rate):
             total += watcher.inserted
         if watcher.stepwise:
@@ -40,7 +43,7 @@ def train_one(
         total += spread * threefry.normals(key, step, len(total)).astype(parameters.dtype)
         if watcher.probe is not None:
             projections[step] = total.astype(np.float64) @ watcher.probe
-        if watcher.stepwise:
-            watcher.observe(step, total)
         optimizer.step(step, parameters, total)
+        if watcher.stepwise and watcher.observe(step, total, parameters):
+            break
     return parameters, projections

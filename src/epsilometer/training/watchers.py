@@ -20,11 +20,19 @@ class Watcher:
     probe: Array | None = None
     stepwise: ClassVar[bool] = False
 
+    def replace_record(self, step: int, parameters: Array) -> tuple[int, Array, int] | None:
+        """Before a step (if `stepwise`): a row, and the record and label to put there from now on; or nothing."""
+        return None
+
     def contribute(self, step: int, gradient_sum: Array) -> None:
         """Before the noise (if `stepwise`): may change the sum of clipped gradients, in place."""
 
-    def observe(self, step: int, noisy_sum: Array) -> None:
-        """After the noise (if `stepwise`): what follows from two successive models. A view: copy what you keep."""
+    def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
+        """After a step (if `stepwise`): the noisy sum and the new model; True ends the training here.
+
+        Both are views: copy what you keep.
+        """
+        return False
 
     def finish(self, parameters: Array, projections: Floats) -> None:
         """The final model (a view), and ⟨noisy sum, probe⟩ of every step (empty without a probe)."""
