@@ -22,6 +22,7 @@ test-full: lint  ## also the long statistical tests
 
 bench: $(VENV)/.dev  ## side by side with peers, one table a subject
 	$(BIN)/python benchmarks/engine.py --write benchmarks/RESULTS.md
+	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/bounds.py
 
 docs: $(VENV)/.docs  ## HTML in docs/_build

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -49,8 +51,15 @@ def _scipy_address(name: str) -> int:
     return int(api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule)))
 
 
-def use_one_thread() -> None:
-    """Keep MKL from starting threads in the calling thread: products are small, and threads change rounding."""
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep MKL from starting threads here: products are small, and threads change rounding."""
     torch = _torch_library()
-    if torch is not None:
-        torch.MKL_Set_Num_Threads_Local(1)
+    if torch is None:
+        yield
+        return
+    before = torch.MKL_Set_Num_Threads_Local(1)
+    try:
+        yield
+    finally:
+        torch.MKL_Set_Num_Threads_Local(before)

@@ -33,7 +33,13 @@ def train_one(
     recipe: Recipe, network: Network, data: Dataset, key: Words, start: Array, watcher: Watcher, noise_scale: float
 ) -> tuple[Array, Floats]:
     """One training: final parameters and projections."""
-    blas.use_one_thread()
+    with blas.one_thread():
+        return _train_one(recipe, network, data, key, start, watcher, noise_scale)
+
+
+def _train_one(
+    recipe: Recipe, network: Network, data: Dataset, key: Words, start: Array, watcher: Watcher, noise_scale: float
+) -> tuple[Array, Floats]:
     real = start.dtype.type
     x, squares = _prepared(data, start.dtype.name)
     theta, total = _aligned_copy(start), _aligned(start.shape, start.dtype)
