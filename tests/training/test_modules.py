@@ -55,6 +55,69 @@ def test_clipped_sums_equal_one_backward_pass_a_record(factory, features: int, l
     np.testing.assert_allclose(found, total, atol=1e-9)
 
 
+def varied(features: int, classes: int) -> nn.Module:
+    return nn.Sequential(
+        nn.Unflatten(1, (1, 6, 6)),
+        nn.Conv2d(1, 4, 3, padding="same", bias=False),
+        nn.GroupNorm(2, 4),
+        nn.Tanh(),
+        nn.Conv2d(4, 3, (3, 2), stride=(2, 1), padding=(1, 0), dilation=(1, 2)),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.LayerNorm(36),
+        nn.Linear(36, classes, bias=False),
+    )
+
+
+def in_place(features: int, classes: int) -> nn.Module:
+    return nn.Sequential(nn.Linear(features, 5), nn.ReLU(inplace=True), nn.Linear(5, classes))
+
+
+class Twice(nn.Module):
+    def __init__(self, features: int, classes: int) -> None:
+        super().__init__()
+        self.shared, self.last = nn.Linear(features, features), nn.Linear(features, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(torch.tanh(self.shared(torch.tanh(self.shared(x)))))
+
+
+class Tied(nn.Module):
+    """Uses a layer's weight once more, behind the layer's back."""
+
+    def __init__(self, features: int, classes: int) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(features, features), nn.Linear(features, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(torch.tanh(self.first(x)) @ self.first.weight)
+
+
+def test_weights_used_behind_a_layers_back_are_noticed() -> None:
+    network = ModuleNetwork(Tied, 7, 3)
+    assert not network._layered
+    assert ModuleNetwork(small_cnn, 36, 3)._layered
+
+
+@pytest.mark.parametrize(
+    ("factory", "features", "known"),
+    [(mlp, 5, True), (small_cnn, 36, True), (varied, 36, True), (in_place, 36, False), (Twice, 36, False)],
+    ids=["mlp", "cnn", "varied", "in place", "shared"],
+)
+def test_layers_and_vmap_agree(factory, features: int, known: bool) -> None:
+    rng = np.random.default_rng(3)
+    network = ModuleNetwork(factory, features, 3)
+    flat = torch.tensor(network.initial(rng, 1.0))
+    x, y = torch.tensor(rng.normal(size=(9, features))), torch.tensor(rng.integers(0, 3, 9))
+    quick, general = network._by_layers(flat, x, y), network._by_vmap(flat, x, y)
+    assert (quick is not None) == known
+    weights = torch.rand(9, dtype=torch.float64)
+    for ours, oracle in zip(quick or [], general, strict=known):
+        np.testing.assert_allclose(ours.squares, oracle.squares, atol=1e-10)
+        np.testing.assert_allclose(ours.weighted_sum(weights).ravel(), oracle.weighted_sum(weights).ravel(), atol=1e-10)
+    np.testing.assert_array_equal(network.clipped_gradient_sum(flat.numpy(), x.numpy()[:0], y.numpy()[:0], 1.0), 0)
+
+
 def test_the_general_path_agrees_with_the_fully_connected_one() -> None:
     rng = np.random.default_rng(1)
     general, special = ModuleNetwork(mlp, 5, 3), Network((5, 6, 3), "tanh")

@@ -1,7 +1,8 @@
 """The general path: any torch module whose output for a record depends on that record alone.
 
-Per-example gradients come from torch.func; everything else (sampling, noise, optimizer, watchers) is the portable
-loop's. "Per layer" means per parameter tensor here. A model has a name, so that recipes stay plain data:
+Per-example gradients come from the layers themselves (layers.py) or, for other modules, from torch.func; everything
+else (sampling, noise, optimizer, watchers) is the portable loop's. "Per layer" means per parameter tensor here. A model
+has a name, so that recipes stay plain data:
 
     def my_model(features: int, classes: int) -> nn.Module:
         return nn.Sequential(nn.Linear(features, 8), nn.GELU(), nn.Linear(8, classes))
@@ -19,6 +20,7 @@ import numpy as np
 
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
+from epsilometer.training.layers import Share, formed, shares
 from epsilometer.training.models import Array, Labels, clip_factors
 from epsilometer.training.recipe import MODELS
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 Factory = Callable[[int, int], "nn.Module"]  # (features, classes) → a module from (batch, features) to (batch, classes)
-CHUNK = 64  # records whose gradients are held at once
+CHUNK = 128  # records whose gradients are held at once
 _FACTORIES: dict[str, Factory] = {}
 
 
@@ -57,6 +59,7 @@ class ModuleNetwork:
     classes: int
     loss: str = "cross-entropy"
     _module: Any = field(init=False, repr=False, compare=False)
+    _layered: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         import torch
@@ -66,6 +69,26 @@ class ModuleNetwork:
             module = self.factory(self.features, self.classes)
         _refuse_what_mixes_records(module, self.features, self.classes)
         object.__setattr__(self, "_module", module.eval())
+        object.__setattr__(self, "_layered", self._layers_agree())
+
+    def _layers_agree(self) -> bool:
+        """Whether the quick way gives this module's gradients: parameters may be used in ways that no layer tells."""
+        import torch
+
+        generator = torch.Generator().manual_seed(1)
+        flat = torch.cat([p.detach().double().ravel() for p in self._module.parameters()])
+        x = torch.rand((3, self.features), generator=generator, dtype=torch.float64)
+        y = torch.randint(self.classes, (3,), generator=generator)
+        quick = self._by_layers(flat, x, y)
+        if quick is None:
+            return False
+        weights = torch.rand(3, generator=generator, dtype=torch.float64)
+        pairs = zip(quick, self._by_vmap(flat, x, y), strict=True)
+        return all(
+            torch.allclose(a.squares, b.squares, rtol=1e-6)
+            and torch.allclose(a.weighted_sum(weights).ravel(), b.weighted_sum(weights).ravel(), rtol=1e-6)
+            for a, b in pairs
+        )
 
     @property
     def parameters(self) -> int:
@@ -94,19 +117,67 @@ class ModuleNetwork:
         """Sum over records of the loss's gradient, each clipped so that its norm is `clip_norm` at most."""
         import torch
 
-        parameters = torch.from_numpy(np.ascontiguousarray(flat))
-        gradients_of = torch.func.vmap(torch.func.grad(self._loss), in_dims=(None, 0, 0), randomness="error")
+        parameters = torch.tensor(flat)
         total = torch.zeros_like(parameters)
         for start in range(0, len(x), CHUNK):
-            rows = torch.from_numpy(x[start : start + CHUNK]), torch.from_numpy(y[start : start + CHUNK])
-            gradients = gradients_of(parameters, *rows)
-            parts = torch.tensor_split(gradients, self._ends(), dim=1)
-            squares = np.array([(part * part).sum(dim=1).numpy() for part in parts])
+            records, labels = torch.tensor(x[start : start + CHUNK]), torch.tensor(y[start : start + CHUNK])
+            quick = self._by_layers(parameters, records, labels) if self._layered else None
+            parts = quick or self._by_vmap(parameters, records, labels)
+            squares = np.array([part.squares.numpy() for part in parts])
             factors = torch.from_numpy(clip_factors(squares, clip_norm, clipping))
-            clipped = [factor @ part for factor, part in zip(factors, parts, strict=True)]
-            total += torch.cat(clipped)
+            total += torch.cat([p.weighted_sum(f).ravel() for p, f in zip(parts, factors, strict=True)])
         result: Array = total.numpy()
         return result
+
+    def _by_vmap(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> list[Share]:
+        """Any module: one whole gradient for each record."""
+        import torch
+
+        def loss(flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return self._loss(self._call(flat, x[None]), y[None])
+
+        gradients = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0), randomness="error")(flat, x, y)
+        return [formed(part) for part in torch.tensor_split(gradients, self._ends(), dim=1)]
+
+    def _by_layers(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> list[Share] | None:
+        """Modules of known layers, each called once: one backward pass for all records. None for others."""
+        import torch
+
+        seen: dict[str, tuple[nn.Module, torch.Tensor, torch.Tensor]] = {}
+        versions: dict[str, tuple[int, int]] = {}  # of input and output: what is changed in place misleads
+        unknown = False
+
+        def note(name: str) -> Callable[..., None]:
+            def hook(layer: nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+                nonlocal unknown
+                unknown |= name in seen or not isinstance(output, torch.Tensor)
+                if unknown:
+                    return
+                seen[name] = (layer, inputs[0].detach(), output)
+                versions[name] = (inputs[0]._version, output._version)
+
+            return hook
+
+        owners = [
+            (n, m) for n, m in self._module.named_modules() if next(m.parameters(recurse=False), None) is not None
+        ]
+        hooks = [layer.register_forward_hook(note(name)) for name, layer in owners]
+        try:
+            loss = self._loss(self._call(flat.clone().requires_grad_(), x), y)
+            changed = any(versions[n] != (value._version, output._version) for n, (_, value, output) in seen.items())
+            if unknown or changed or len(seen) != len(owners):
+                return None
+            errors = torch.autograd.grad(loss, [output for _, _, output in seen.values()])
+        finally:
+            for hook in hooks:
+                hook.remove()
+        found: dict[str, Share] = {}
+        for (name, (layer, value, _)), error in zip(seen.items(), errors, strict=True):
+            own = shares(layer, value, error)
+            if own is None:
+                return None
+            found |= {f"{name}.{key}" if name else key: share for key, share in own.items()}
+        return [found[name] for name, _ in self._module.named_parameters()]
 
     def _ends(self) -> list[int]:
         """Where each parameter tensor but the last ends in the flat vector."""
@@ -124,12 +195,12 @@ class ModuleNetwork:
         output: torch.Tensor = torch.func.functional_call(self._module, tensors, (x,))
         return output
 
-    def _loss(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def _loss(self, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """The sum of the records' losses."""
         import torch
         from torch.nn import functional
 
-        logits = self._call(flat, x[None])
-        label = (torch.arange(self.classes) == y).to(logits.dtype)[None]
+        label = (torch.arange(self.classes) == y[:, None]).to(logits.dtype)
         if self.loss == "cross-entropy":
             return -(label * torch.log_softmax(logits, 1)).sum()
         if self.loss == "logistic":

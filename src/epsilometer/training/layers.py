@@ -1,0 +1,76 @@
+"""Per-example gradients of common torch layers, from a layer's input and the loss's derivative by its output.
+
+Faster than differentiating under vmap: one ordinary backward pass, which need not compute any gradient by
+parameters, then a small product for each layer. Linear layers never form per-example gradients at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one parameter tensor contributes: squared norms for each record, and sums weighted by record."""
+
+    squares: torch.Tensor
+    weighted_sum: Callable[[torch.Tensor], torch.Tensor]
+
+
+def shares(layer: nn.Module, value: torch.Tensor, error: torch.Tensor) -> dict[str, Share] | None:
+    """The shares of a layer's own parameters by name; None for a kind of layer that is not known here."""
+    from torch import nn
+
+    if isinstance(layer, nn.Linear) and value.dim() == 2:
+        found = {"weight": _outer(value, error), "bias": formed(error)}
+    elif isinstance(layer, nn.Conv2d) and layer.groups == 1 and layer.padding_mode == "zeros":
+        found = _convolution(layer, value, error)
+    elif isinstance(layer, nn.GroupNorm):
+        found = _normalised(nn.functional.group_norm(value, layer.num_groups, eps=layer.eps), error)
+    elif isinstance(layer, nn.LayerNorm) and value.dim() == 1 + len(layer.normalized_shape):
+        normalised = nn.functional.layer_norm(value, layer.normalized_shape, eps=layer.eps)
+        found = {"weight": formed(normalised * error), "bias": formed(error)}
+    else:
+        return None
+    return {name: found[name] for name, parameter in layer.named_parameters() if parameter is not None}
+
+
+def formed(gradients: torch.Tensor) -> Share:
+    """From per-example gradients, one in each row."""
+    rows = gradients.flatten(1)
+    return Share((rows * rows).sum(dim=1), lambda weights: (weights @ rows).view(gradients.shape[1:]))
+
+
+def _outer(value: torch.Tensor, error: torch.Tensor) -> Share:
+    """Of error ⊗ value, whose norm is the product of the norms."""
+    squares = (value * value).sum(dim=1) * (error * error).sum(dim=1)
+    return Share(squares, lambda weights: (error * weights[:, None]).T @ value)
+
+
+def _convolution(layer: nn.Conv2d, value: torch.Tensor, error: torch.Tensor) -> dict[str, Share]:
+    from torch.nn import functional
+
+    if isinstance(layer.padding, str):
+        left = [(k - 1) * d // 2 for k, d in zip(layer.kernel_size, layer.dilation, strict=True)]
+        right = [(k - 1) * d - p for k, d, p in zip(layer.kernel_size, layer.dilation, left, strict=True)]
+        same = layer.padding == "same"
+        value = functional.pad(value, (left[1], right[1], left[0], right[0])) if same else value
+        padding: tuple[int, ...] | int = 0
+    else:
+        padding = layer.padding
+    patches = functional.unfold(value, layer.kernel_size, layer.dilation, padding, layer.stride)
+    gradients = error.flatten(2) @ patches.transpose(1, 2)
+    weight = formed(gradients.view(len(value), *layer.weight.shape))
+    return {"weight": weight, "bias": formed(error.flatten(2).sum(dim=2))}
+
+
+def _normalised(normalised: torch.Tensor, error: torch.Tensor) -> dict[str, Share]:
+    """Scale and shift of each channel, summed over its places."""
+    scale, shift = ((t.flatten(2).sum(dim=2) if t.dim() > 2 else t) for t in (normalised * error, error))
+    return {"weight": formed(scale), "bias": formed(shift)}
