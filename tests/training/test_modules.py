@@ -58,7 +58,9 @@ def test_clipped_sums_equal_one_backward_pass_a_record(factory, features: int, l
 def varied(features: int, classes: int) -> nn.Module:
     return nn.Sequential(
         nn.Unflatten(1, (1, 6, 6)),
-        nn.Conv2d(1, 4, 3, padding="same", bias=False),
+        nn.Conv2d(1, 2, 3, padding="same", bias=False),
+        nn.Conv2d(2, 4, (2, 3), padding=(1, 1), stride=1),
+        nn.AdaptiveAvgPool2d(6),
         nn.GroupNorm(2, 4),
         nn.Tanh(),
         nn.Conv2d(4, 3, (3, 2), stride=(2, 1), padding=(1, 0), dilation=(1, 2)),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 Factory = Callable[[int, int], "nn.Module"]  # (features, classes) → a module from (batch, features) to (batch, classes)
-CHUNK = 128  # records whose gradients are held at once
+CHUNK = 64  # records whose gradients are held at once
 _FACTORIES: dict[str, Factory] = {}
 
 
