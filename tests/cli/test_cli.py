@@ -174,7 +174,7 @@ def test_bad_score_files_are_refused_in_one_line(tmp_path: Path, content: bytes,
         (["bound", "missing.csv"], "missing.csv"),
         (["bound", "."], "a readable file"),
         (["bound"], "exactly one of them"),
-        (["bound", "--counts", "1", "-2", "3", "4"], "fp = -2"),
+        (["bound", "--counts", "1", "-2", "3", "4"], "--counts: fp = -2"),
         (["bound", "--counts", "1", "2", "3", "4", "--delta", "1"], "delta = 1.0"),
         (["bound", "--counts", "1", "2", "3", "4", "--delta", "nan"], "delta = nan"),
         (["bound", "--counts", "1", "2", "3", "4", "--confidence", "0"], "confidence = 0.0"),
@@ -208,10 +208,10 @@ def test_bad_score_files_are_refused_in_one_line(tmp_path: Path, content: bytes,
             "replace",
         ),
         (["power", "--epsilon", "4", "--true-epsilon", "3"], "more than the claimed 4"),
-        (["audit", "--adversary", "nobody"], "adversary.name = 'nobody'"),
-        (["audit", "--trials", "0"], "trials = 0"),
+        (["audit", "--adversary", "nobody"], "--adversary = 'nobody'"),
+        (["audit", "--trials", "0"], "--trials = 0"),
         (["audit", "missing.toml"], "missing.toml"),
-        (["audit", "--noise-scale", "-1"], "noise_scale = -1"),
+        (["audit", "--noise-scale", "-1"], "--noise-scale = -1"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -236,6 +236,12 @@ def test_nothing_but_a_violation_is_exit_code_1(tmp_path: Path) -> None:
         f"{sys.executable} -m epsilometer list > /dev/full", shell=True, capture_output=True, check=False
     )
     assert full.returncode == 2
+    for arguments, code in (("audit spec.toml", 0), ("bogus", 2), ("bound --delta 7 --counts 1 1 1 1", 2)):
+        command = f"{sys.executable} -m epsilometer {arguments} 2> /dev/full"
+        unheard = subprocess.run(command, shell=True, capture_output=True, cwd=tmp_path, check=False)
+        assert unheard.returncode == code, arguments
+    closed = f"{sys.executable} -m epsilometer bound --counts 970 20 30 980 --claim 0.1 >&-"
+    assert subprocess.run(closed, shell=True, check=False).returncode == 1  # refuted, whoever listens
     gone = subprocess.run(
         f"set -o pipefail; {sys.executable} -m epsilometer list | true", shell=True, executable="/bin/bash", check=False
     )

@@ -69,7 +69,8 @@ def main() -> None:
 def _run() -> int:
     try:
         code = app(standalone_mode=False) or 0
-        sys.stdout.flush()
+        if sys.stdout is not None:  # None if it was closed
+            sys.stdout.flush()
         if code == INTERRUPTED:  # how newer versions of typer report Ctrl-C
             raise KeyboardInterrupt
         return int(code)

@@ -64,7 +64,15 @@ def audit(
         values["adversary"] = {}  # another adversary has other settings
     for section, options in overrides.items():
         values[section] |= {key: value for key, value in options.items() if value is not None}
-    plan = spec_from_dict(values).plan()
+    options_of = {f"{section}.{key}": f"--{key}" for section, keys in overrides.items() for key in keys}
+    options_of |= {"adversary.name": "--adversary", "faults.noise_scale": "--noise-scale"}
+    given = {
+        f"{section}.{key}" for section, keys in overrides.items() for key, value in keys.items() if value is not None
+    }
+    try:
+        plan = spec_from_dict(values).plan()
+    except InvalidInput as error:
+        raise error.renamed(options_of[error.argument]) if error.argument in given else error from None
     with _output_directory(out), _progress() as report:
         result = run(plan, report)
     if out is not None:

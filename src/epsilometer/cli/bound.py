@@ -55,7 +55,11 @@ def bound(
         ):  # fmt: skip
             if value != default:
                 raise InvalidInput(option, value, "nothing with --counts", "counts already come from a chosen test")
-        evidence = Counts(*counts, relation=relation, group_size=group_size)  # type: ignore[arg-type]
+        try:
+            evidence = Counts(*counts, relation=relation, group_size=group_size)  # type: ignore[arg-type]
+        except InvalidInput as error:
+            named = error.argument in ("relation", "group_size")
+            raise error if named else error.renamed(f"--counts: {error.argument}") from None
     else:
         assert scores is not None
         name = method or ("union-bound" if threshold is None else "fixed")

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from epsilometer.plain import SCHEMA, plain
@@ -21,8 +22,9 @@ def emit_json(document: dict[str, Any]) -> None:
 
 
 def say(text: str) -> None:
-    """A remark on stderr."""
-    print(text, file=sys.stderr)
+    """A remark on stderr; one that cannot be written must not change the exit code."""
+    with suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def number(value: float | int | None, digits: int = 4) -> str:

@@ -36,7 +36,7 @@ def power(
     from epsilometer.bounds import trials_to_refute
     from epsilometer.claims import Claim, GaussianClaim, PointClaim
 
-    checks.real("epsilon", epsilon, above=0, closed="[")
+    checks.real("epsilon", epsilon, above=0, below=1e6, closed="[]")
     checks.delta(delta)
     truth = math.inf if true_epsilon is None else checks.real("true_epsilon", true_epsilon, above=0, closed="]")
     if truth <= epsilon:

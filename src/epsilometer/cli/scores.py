@@ -13,6 +13,8 @@ from epsilometer.errors import InvalidInput
 
 def read_scores(path: Path) -> tuple[list[float], list[float]]:
     """Scores of the out-world and of the in-world."""
+    if str(path) == "-" and sys.stdin is None:
+        raise InvalidInput("SCORES.csv", "-", "an open standard input", "name a file")
     try:
         content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     except OSError as error:
