@@ -23,7 +23,7 @@ from epsilometer import (
     to_json,
 )
 from epsilometer.adversaries import IN, OUT
-from epsilometer.audit import Outcome, Plan, craft, decide, judge, parse_spec, run_trials, spec_from_dict
+from epsilometer.audit import Outcome, Plan, Spec, craft, decide, judge, parse_spec, run_trials, spec_from_dict
 from epsilometer.claims import GaussianClaim, Relation
 
 QUICK = {"training": {"steps": 10, "sample_rate": 0.3}, "audit": {"trials": 150}}
@@ -161,6 +161,14 @@ def test_the_summary_says_it_all(correct) -> None:
     text = summary(correct)
     for word in ("training", "claim", "theory", "adversary", "proved", "verdict", "certified", "0.95 confidence"):
         assert word in text
+
+
+def test_a_spec_and_a_recipe_have_the_same_defaults() -> None:
+    recipe = Recipe(records=1)
+    sections = Spec().model.model_dump() | Spec().training.model_dump()
+    sections |= {"model": sections.pop("name"), "hidden": tuple(sections["hidden"])}
+    del sections["noise_multiplier"]  # calibrated
+    assert sections == {name: getattr(recipe, name) for name in sections}
 
 
 def test_judging_is_separate_from_playing(correct) -> None:
