@@ -57,6 +57,9 @@ class Counts:
     def fnr(self) -> float:
         return self.fn / self.in_trials
 
+    def __str__(self) -> str:
+        return f"TP {self.tp}, FP {self.fp}, FN {self.fn}, TN {self.tn}"
+
     def to_dict(self) -> dict[str, int]:
         return {"tp": self.tp, "fp": self.fp, "fn": self.fn, "tn": self.tn}
 

@@ -53,7 +53,7 @@ def test_best_on_same_is_labelled_an_estimate_and_is_the_largest() -> None:
 
 def test_split_certifies_on_scores_it_did_not_choose_on() -> None:
     found = clopper_pearson(gaussian_runs(401), thresholds=Split(0.25, seed=3))
-    assert found.counts.in_trials == found.counts.out_trials == 401 - 100
+    assert found.proof.counts.in_trials == found.proof.counts.out_trials == 401 - 100
     # Sorted files are split at random all the same.
     runs = gaussian_runs()
     in_order = PairedRuns(np.sort(runs.out_scores), np.sort(runs.in_scores))
@@ -71,7 +71,7 @@ def test_the_other_direction_is_found_and_paid_for() -> None:
     assert either.to_dict()["member_if"] == "score < threshold"
     fixed = clopper_pearson(turned, thresholds=Fixed(-1.0), direction="lower")
     assert fixed.epsilon == clopper_pearson(runs, thresholds=Fixed(1.0)).epsilon
-    assert fixed.threshold == -1.0
+    assert fixed.proof.threshold == -1.0
 
 
 def test_ranks_limit_the_rate_even_with_ties() -> None:

@@ -77,5 +77,5 @@ def test_relations_must_agree() -> None:
 
 def test_the_shown_pair_comes_nearest_to_refuting() -> None:
     test = refute_curve(runs(1.5), GaussianClaim(1.4), thresholds=UnionBound(thresholds=(-5.0, 0.7, 5.0)))
-    assert test.pair.threshold == 0.7
+    assert test.proof.threshold == 0.7
     assert test.to_dict()["claim"]["mu"] == 1.4

@@ -4,7 +4,7 @@ from epsilometer.bounds.clopper_pearson import clopper_pearson
 from epsilometer.bounds.curve import gaussian_strength, largest_noise_multiplier, refute_curve
 from epsilometer.bounds.power import eps_opt, refutation_power, simulated_power, trials_to_refute
 from epsilometer.bounds.rates import epsilon_from_rates, upper_limit
-from epsilometer.bounds.result import ClaimTest, ErrorPair, Kind, LowerBound, NoiseLimit
+from epsilometer.bounds.result import ClaimTest, ErrorPair, Guesses, Kind, LowerBound, NoiseLimit, Proof
 from epsilometer.bounds.strength import attack_strength
 from epsilometer.bounds.thresholds import (
     STRATEGIES,
@@ -22,9 +22,11 @@ __all__ = [
     "ClaimTest",
     "ErrorPair",
     "Fixed",
+    "Guesses",
     "Kind",
     "LowerBound",
     "NoiseLimit",
+    "Proof",
     "Split",
     "ThresholdStrategy",
     "UnionBound",

@@ -52,7 +52,7 @@ def clopper_pearson(
         relation=evidence.relation,
         method=method,
         kind=kind,
-        pair=pairs[best],
+        proof=pairs[best],
         group_size=size,
     )
 

@@ -50,7 +50,7 @@ def refute_curve(
         confidence=confidence,
         method=method,
         kind=kind,
-        pair=pairs[best],
+        proof=pairs[best],
         claimed_tpr=float(allowed[best]),
     )
 

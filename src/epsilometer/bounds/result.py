@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from epsilometer.claims import Claim, Relation
 from epsilometer.evidence import Counts
@@ -17,6 +17,14 @@ class Kind(enum.StrEnum):
     FAMILY = "family"  # assumes a family of mechanisms, e.g. Gaussian DP
     CREDIBLE = "credible"  # Bayesian
     ESTIMATE = "estimate"  # a point estimate, or a choice that was not paid for
+
+
+class Proof(Protocol):
+    """What a bound or a test rests on: in words, and as plain data."""
+
+    def __str__(self) -> str: ...
+
+    def to_dict(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -36,15 +44,42 @@ class ErrorPair:
     def tpr_low(self) -> float:
         return 1.0 - self.fnr_high
 
+    def __str__(self) -> str:
+        at = "" if self.threshold is None else f", {_where(self.threshold, self.higher)}"
+        return f"TPR ≥ {self.tpr_low:.3f} at FPR ≤ {self.fpr_high:.3f} ({self.counts}{at})"
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "threshold": self.threshold,
-            "member_if": None if self.threshold is None else f"score {'>' if self.higher else '<'} threshold",
+            "member_if": None if self.threshold is None else _member_if(self.higher),
             "counts": self.counts.to_dict(),
             "fpr_high": self.fpr_high,
             "fnr_high": self.fnr_high,
             "tpr_low": self.tpr_low,
         }
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """Guesses about canaries that a fair coin each put into one training or left out."""
+
+    canaries: int
+    guesses: int
+    correct: int
+
+    def __str__(self) -> str:
+        return f"{self.correct} of {self.guesses} guesses right, {self.canaries} canaries"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"canaries": self.canaries, "guesses": self.guesses, "correct": self.correct}
+
+
+def _member_if(higher: bool) -> str:
+    return f"score {'>' if higher else '<'} threshold"
+
+
+def _where(threshold: float, higher: bool) -> str:
+    return f"score {'>' if higher else '<'} {threshold:.6g}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,16 +92,8 @@ class LowerBound:
     relation: Relation
     method: str
     kind: Kind
-    pair: ErrorPair
+    proof: Proof
     group_size: int = 1
-
-    @property
-    def threshold(self) -> float | None:
-        return self.pair.threshold
-
-    @property
-    def counts(self) -> Counts:
-        return self.pair.counts
 
     def __str__(self) -> str:
         at = f"at δ = {self.delta:g} ({self.relation}{_groups(self.group_size)})"
@@ -86,7 +113,7 @@ class LowerBound:
             "method": self.method,
             "kind": self.kind.value,
             "group_size": self.group_size,
-            **self.pair.to_dict(),
+            **self.proof.to_dict(),
         }
 
 
@@ -96,10 +123,10 @@ def _groups(size: int) -> str:
 
 @dataclass(frozen=True, repr=False)
 class ClaimTest:
-    """Whether the evidence refutes a claim, and the error pair that comes nearest to doing so.
+    """Whether the evidence refutes a claim, and what comes nearest to doing so.
 
-    `claimed_tpr` is the largest true-positive rate that the claim allows at `pair.fpr_high`: the claim is
-    refuted iff `pair.tpr_low` is above it.
+    `claimed_tpr` is the largest true-positive rate that the claim allows where the proof stands (none if a proof
+    is not about one threshold).
     """
 
     refuted: bool
@@ -107,15 +134,19 @@ class ClaimTest:
     confidence: float
     method: str
     kind: Kind
-    pair: ErrorPair
-    claimed_tpr: float
+    proof: Proof
+    claimed_tpr: float | None = None
+
+    @property
+    def comparison(self) -> str:
+        """What was seen beside what the claim allows."""
+        limit = "" if self.claimed_tpr is None else f"; the claim allows TPR {self.claimed_tpr:.3f}"
+        return f"{self.proof}{limit}"
 
     def __str__(self) -> str:
         verb = "refuted" if self.refuted else "not refuted"
-        return (
-            f"{self.claim.describe()}: {verb} ({self.kind}, {self.confidence:.4g} confidence, {self.method}); "
-            f"TPR ≥ {self.pair.tpr_low:.4f} at FPR ≤ {self.pair.fpr_high:.4f}, claim allows {self.claimed_tpr:.4f}"
-        )
+        sure = f"{self.kind}, {self.confidence:.4g} confidence, {self.method}"
+        return f"{self.claim.describe()}: {verb} ({sure}); {self.comparison}"
 
     def __repr__(self) -> str:
         return f"ClaimTest({self})"
@@ -128,7 +159,7 @@ class ClaimTest:
             "method": self.method,
             "kind": self.kind.value,
             "claimed_tpr": self.claimed_tpr,
-            **self.pair.to_dict(),
+            **self.proof.to_dict(),
         }
 
 

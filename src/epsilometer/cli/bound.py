@@ -75,10 +75,7 @@ def bound(
         emit_json({"lower_bound": found.to_dict(), **verdict})
     else:
         print(found)
-        pair = found.pair
-        at = "" if pair.threshold is None else f" at threshold {pair.threshold:.6g}"
-        print(f"TP {pair.counts.tp}, FP {pair.counts.fp}, FN {pair.counts.fn}, TN {pair.counts.tn}{at}; "
-              f"TPR ≥ {pair.tpr_low:.4f}, FPR ≤ {pair.fpr_high:.4f}")  # fmt: skip
+        print(found.proof)
         if claim is not None:
             outcome = "refuted" if refuted else "not refuted"
             note = "" if found.kind is Kind.CERTIFIED else " (an estimate refutes nothing)"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from epsilometer.audit import AuditResult
-from epsilometer.bounds import ErrorPair
 
 
 def summary(result: AuditResult) -> str:
@@ -28,17 +27,13 @@ def summary(result: AuditResult) -> str:
         ("trials", f"{len(result.evidence.out_scores)} without and {len(result.evidence.in_scores)} with the canary, "
                    f"seed {plan.seed}, {result.seconds:.1f} s"),
         ("proved", str(low)),
-        ("", f"from {_rates(low.pair)}"),
-        ("against claim", f"{_rates(test.pair)}, where the claim allows TPR {test.claimed_tpr:.3f}"),
+        ("", f"from {low.proof}"),
+        ("against claim", test.comparison),
         *_noise(result),
         ("verdict", str(result.verdict)),
     ]  # fmt: skip
     width = max(len(label) for label, _ in rows)
     return "\n".join(f"{label:<{width}}  {text}" for label, text in rows)
-
-
-def _rates(pair: ErrorPair) -> str:
-    return f"TPR ≥ {pair.tpr_low:.3f} at FPR ≤ {pair.fpr_high:.3f}"
 
 
 def _noise(result: AuditResult) -> list[tuple[str, str]]:
