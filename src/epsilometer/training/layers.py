@@ -65,16 +65,36 @@ def _convolution(layer: nn.Conv2d, value: torch.Tensor, error: torch.Tensor) -> 
         around = (left, reach[1] - left, top, reach[0] - top)
     else:
         around = (layer.padding[1], layer.padding[1], layer.padding[0], layer.padding[0])
-    padded = functional.pad(value, around)
-    if layer.dilation == (1, 1):  # a view and one copy: half of the time of torch's unfold
-        (down, right), (tall, wide) = layer.stride, layer.kernel_size
-        windows = padded.unfold(2, tall, down).unfold(3, wide, right).permute(0, 1, 4, 5, 2, 3)
-        patches = windows.reshape(len(value), -1, error.shape[2] * error.shape[3])
-    else:
+    bias = formed(error.flatten(2).sum(dim=2))
+    if layer.dilation != (1, 1):
+        padded = functional.pad(value, around)
         patches = functional.unfold(padded, layer.kernel_size, layer.dilation, 0, layer.stride)
-    gradients = error.flatten(2) @ patches.transpose(1, 2)
-    weight = formed(gradients.view(len(value), *layer.weight.shape))
-    return {"weight": weight, "bias": formed(error.flatten(2).sum(dim=2))}
+        return {"weight": _by_products(error.flatten(2), patches.transpose(1, 2), layer.weight.shape), "bias": bias}
+    # Views and one copy: half of the time of torch's unfold. The copy is quickest along what lies together.
+    (down, right), (tall, wide) = layer.stride, layer.kernel_size
+    if not prefers_channels_last(layer):
+        windows = functional.pad(value, around).unfold(2, tall, down).unfold(3, wide, right)
+        patches = windows.permute(0, 1, 4, 5, 2, 3).reshape(len(value), -1, error.shape[2] * error.shape[3])
+        return {"weight": _by_products(error.flatten(2), patches.transpose(1, 2), layer.weight.shape), "bias": bias}
+    padded = functional.pad(value.permute(0, 2, 3, 1), (0, 0, *around))
+    windows = padded.unfold(1, tall, down).unfold(2, wide, right).permute(0, 1, 2, 4, 5, 3)
+    patches = windows.reshape(len(value), error.shape[2] * error.shape[3], -1)
+    errors = error.permute(0, 2, 3, 1).flatten(1, 2).transpose(1, 2)
+    weight = _by_products(errors, patches, (layer.out_channels, tall, wide, layer.in_channels))
+    restored = Share(weight.squares, lambda weights: weight.weighted_sum(weights).permute(0, 3, 1, 2))
+    return {"weight": restored, "bias": bias}
+
+
+def prefers_channels_last(layer: nn.Module) -> bool:
+    """Whether a layer runs faster with the channels of a place side by side: convolutions of several channels."""
+    from torch import nn
+
+    return isinstance(layer, nn.Conv2d) and layer.in_channels >= 4
+
+
+def _by_products(errors: torch.Tensor, patches: torch.Tensor, shape: tuple[int, ...]) -> Share:
+    """From (records, outputs, places) and (records, places, inputs): one small product a record."""
+    return formed((errors @ patches).view(len(errors), *shape))
 
 
 def _normalised(normalised: torch.Tensor, error: torch.Tensor) -> dict[str, Share]:

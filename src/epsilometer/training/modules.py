@@ -20,7 +20,7 @@ import numpy as np
 
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
-from epsilometer.training.layers import Share, formed, shares
+from epsilometer.training.layers import Share, formed, prefers_channels_last, shares
 from epsilometer.training.models import Array, Labels, clip_factors
 from epsilometer.training.recipe import MODELS
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 Factory = Callable[[int, int], "nn.Module"]  # (features, classes) → a module from (batch, features) to (batch, classes)
-CHUNK = 64  # records whose gradients are held at once
+CHUNK = 128  # records whose gradients are held at once
 _FACTORIES: dict[str, Factory] = {}
 
 
@@ -162,6 +162,8 @@ class ModuleNetwork:
             (n, m) for n, m in self._module.named_modules() if next(m.parameters(recurse=False), None) is not None
         ]
         hooks = [layer.register_forward_hook(note(name)) for name, layer in owners]
+        for layer in (layer for _, layer in owners if prefers_channels_last(layer)):
+            hooks += [layer.register_forward_pre_hook(_channels_last), layer.register_forward_hook(_channels_first)]
         try:
             loss = self._loss(self._call(flat.clone().requires_grad_(), x), y)
             changed = any(versions[n] != (value._version, output._version) for n, (_, value, output) in seen.items())
@@ -206,6 +208,20 @@ class ModuleNetwork:
         if self.loss == "logistic":
             return functional.binary_cross_entropy_with_logits(logits, label, reduction="sum")
         return 0.5 * ((logits - label) ** 2).sum()
+
+
+def _channels_last(_: nn.Module, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    """Torch's convolutions of several channels take a third of the time with channels last; other layers do not."""
+    import torch
+
+    (value,) = inputs
+    if value.requires_grad:
+        value.register_hook(torch.Tensor.contiguous)
+    return value.contiguous(memory_format=torch.channels_last)
+
+
+def _channels_first(_: nn.Module, __: tuple[torch.Tensor, ...], output: torch.Tensor) -> torch.Tensor:
+    return output.contiguous()
 
 
 def frozen_features(data: Dataset, extractor: nn.Module, name: str) -> Dataset:
