@@ -216,7 +216,7 @@ def _channels_last(_: nn.Module, inputs: tuple[torch.Tensor, ...]) -> torch.Tens
 
     (value,) = inputs
     if value.requires_grad:
-        value.register_hook(torch.Tensor.contiguous)
+        value.register_hook(torch.Tensor.contiguous)  # type: ignore[no-untyped-call]
     return value.contiguous(memory_format=torch.channels_last)
 
 
