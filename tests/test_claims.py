@@ -55,7 +55,7 @@ def test_a_curve_is_as_sharp_as_its_sharpest_point() -> None:
     curve = CurveClaim(*map(tuple, zip(*points, strict=True)))
     fprs = np.linspace(0, 1, 101)
     sharpest = np.min([PointClaim(e, d).max_tpr(fprs) for e, d in points], axis=0)
-    np.testing.assert_array_equal(curve.max_tpr(fprs), sharpest)
+    np.testing.assert_allclose(curve.max_tpr(fprs), sharpest, rtol=0, atol=1e-15)
     assert curve.epsilon_at(0.05) == 1.0
     assert curve.epsilon_at(1e-9) == math.inf
 
@@ -123,3 +123,14 @@ def test_bad_claims_are_refused_in_words(make, words: str) -> None:
 def test_relations_never_meet_silently() -> None:
     with pytest.raises(RelationMismatch, match=r"the claim speaks of the replace relation, the evidence of add-remove"):
         require_same_relation("the claim", Relation.REPLACE, "the evidence", Relation.ADD_REMOVE)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 40) | st.just(0.0), st.floats(0, 1) | st.just(0.0)), min_size=1, max_size=12),
+    st.lists(st.floats(0, 1), min_size=1, max_size=20),
+)
+def test_the_envelope_of_a_curve_is_the_least_of_its_points(points, fprs) -> None:
+    """Less than that would accuse a training of what its points allow."""
+    curve = CurveClaim(*map(tuple, zip(*points, strict=True)))
+    sharpest = np.min([PointClaim(e, min(d, 1 - 1e-16)).max_tpr(fprs) for e, d in points], axis=0)
+    np.testing.assert_allclose(curve.max_tpr(fprs), sharpest, rtol=1e-12, atol=4e-15)

@@ -13,12 +13,17 @@ _HOMES = {
     "epsilometer.bounds": (
         "BestOnSame",
         "ClaimTest",
+        "ClopperPearson",
+        "EProcess",
+        "ExactRank",
         "Fixed",
         "LowerBound",
+        "Simultaneous",
         "Split",
         "UnionBound",
         "clopper_pearson",
         "eps_opt",
+        "exact_rank",
         "largest_noise_multiplier",
         "refutation_power",
         "refute_curve",
@@ -41,8 +46,12 @@ if TYPE_CHECKING:
     from epsilometer.bounds import (
         BestOnSame,
         ClaimTest,
+        ClopperPearson,
+        EProcess,
+        ExactRank,
         Fixed,
         LowerBound,
+        Simultaneous,
         Split,
         UnionBound,
         eps_opt,
@@ -52,6 +61,7 @@ if TYPE_CHECKING:
         trials_to_refute,
     )
     from epsilometer.bounds.clopper_pearson import clopper_pearson
+    from epsilometer.bounds.exact_rank import exact_rank
     from epsilometer.claims import Claim, CurveClaim, GaussianClaim, PointClaim, Relation
     from epsilometer.data import Dataset
     from epsilometer.data.digits import digits

@@ -8,6 +8,7 @@ A claim limits every test that tries to tell the two worlds apart. The one funct
 from __future__ import annotations
 
 import enum
+import functools
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from epsilometer import checks
 from epsilometer.errors import InvalidInput, RelationMismatch, unknown_name
 
 Floats = NDArray[np.float64]
+LARGEST_EXPONENT = 700.0  # e to that is a number yet
 LARGEST_MU = 1e7  # beyond it ε is over 5e13, and double precision ends
 
 
@@ -268,9 +270,32 @@ class CurveClaim(Claim):
         object.__setattr__(self, "relation", Relation.of(self.relation))
 
     def _max_tpr(self, fpr: Floats) -> Floats:
-        rates = point_max_tpr(fpr[..., None], np.asarray(self.epsilons), np.asarray(self.deltas))
-        lowest: Floats = rates.min(axis=-1)
-        return lowest
+        ends, slopes, heights = self._envelope
+        piece = np.searchsorted(ends, fpr, side="right")
+        return np.clip(slopes[piece] * fpr + heights[piece], 0.0, 1.0)
+
+    @functools.cached_property
+    def _envelope(self) -> tuple[Floats, Floats, Floats]:
+        """The lowest of the points' lines (two each, see `point_max_tpr`) as pieces: where they end, slope, height."""
+        finite = np.array([epsilon < LARGEST_EXPONENT for epsilon in self.epsilons])
+        epsilons, deltas = np.asarray(self.epsilons)[finite], np.asarray(self.deltas)[finite]
+        slopes = np.r_[np.exp(epsilons), np.exp(-epsilons), 0.0]
+        heights = np.r_[deltas, 1.0 - np.exp(-epsilons) * (1.0 - deltas), 1.0]
+        order = np.lexsort((heights, -slopes))
+        kept: list[tuple[float, float, float]] = []  # where a line becomes the lowest, slope, height
+        for slope, height in zip(slopes[order].tolist(), heights[order].tolist(), strict=True):
+            begin = 0.0
+            while kept:
+                first, above, base = kept[-1]
+                begin = (height - base) / (above - slope) if above > slope else math.inf
+                if begin > first:
+                    break
+                kept.pop()
+                begin = 0.0
+            if begin < 1.0 and (not kept or begin > kept[-1][0]):
+                kept.append((begin, slope, height))
+        begins, slopes, heights = (np.array(column) for column in zip(*kept, strict=True))
+        return begins[1:], slopes, heights
 
     def epsilon_at(self, delta: float) -> float:
         """The smallest ε that follows from the profile at δ: between its points, δ is convex in e^ε.

@@ -99,6 +99,18 @@ class PairedRuns:
         fp = int(np.count_nonzero(self.out_scores > threshold))
         return Counts(tp, fp, len(self.in_scores) - tp, len(self.out_scores) - fp, self.relation, self.group_size)
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {"out": len(self.out_scores), "in": len(self.in_scores)}
+
+    def table(self) -> tuple[str, list[tuple[int, float]]]:
+        """The name of the column that says which world, and (world, score) of each trial."""
+        worlds = ((0, self.out_scores), (1, self.in_scores))
+        return "world", [(world, float(score)) for world, scores in worlds for score in scores]
+
+    def describe(self) -> str:
+        return f"{len(self.out_scores)} without and {len(self.in_scores)} with the canary"
+
     def flipped(self) -> PairedRuns:
         """The same trials read the other way: a lower score means "member"."""
         return replace(self, out_scores=-self.out_scores, in_scores=-self.in_scores)
@@ -136,6 +148,17 @@ class OneRun:
         object.__setattr__(self, "relation", relation)
         object.__setattr__(self, "group_size", group_size)
         _check_game(self)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {"out": int((~self.member).sum()), "in": int(self.member.sum())}
+
+    def table(self) -> tuple[str, list[tuple[int, float]]]:
+        """The name of the column that says who was in, and (member, score) of each canary."""
+        return "member", list(zip(self.member.astype(int).tolist(), self.scores.tolist(), strict=True))
+
+    def describe(self) -> str:
+        return f"{len(self.scores)} canaries, {int(self.member.sum())} of them included by their coins"
 
     def __repr__(self) -> str:
         included = int(self.member.sum())

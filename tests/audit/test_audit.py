@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from epsilometer import (
     BestOnSame,
     ClipBkd,
+    ClopperPearson,
+    ExactRank,
     Fixed,
     Gradient,
     InvalidInput,
@@ -23,7 +25,7 @@ from epsilometer import (
     to_json,
 )
 from epsilometer.adversaries import IN, OUT
-from epsilometer.audit import Outcome, Plan, Spec, craft, decide, judge, parse_spec, run_trials, spec_from_dict
+from epsilometer.audit import Outcome, Plan, Spec, Verdict, craft, decide, judge, parse_spec, run_trials, spec_from_dict
 from epsilometer.claims import GaussianClaim, Relation
 
 QUICK = {"training": {"steps": 10, "sample_rate": 0.3}, "audit": {"trials": 150}}
@@ -107,29 +109,33 @@ def runs(mu: float, n: int) -> PairedRuns:
 )
 def test_the_verdict_needs_power_to_say_consistent(mu: float, n: int, outcome: Outcome) -> None:
     evidence = runs(mu, n)
-    found = decide(evidence, refute_curve(evidence, GaussianClaim(1.0)), UnionBound())
+    found = decide(evidence, refute_curve(evidence, GaussianClaim(1.0)), ExactRank())
     assert found.outcome is outcome
 
 
 @pytest.mark.parametrize("strategy", [Fixed(0.8), UnionBound(thresholds=(0.2, 0.8, 1.4))], ids=["fixed", "union"])
 def test_the_verdict_does_not_depend_on_the_scale_of_scores(strategy) -> None:
     evidence, claim = runs(0.9, 500), GaussianClaim(1.0)
-    base = decide(evidence, refute_curve(evidence, claim, thresholds=strategy), strategy)
+
+    def verdict(runs: PairedRuns, strategy) -> Verdict:
+        method = ClopperPearson(strategy)
+        return decide(runs, refute_curve(runs, claim, method=method), method)
+
+    base = verdict(evidence, strategy)
     scaled = PairedRuns(100 * evidence.out_scores + 1000, 100 * evidence.in_scores + 1000)
     at = strategy.threshold if isinstance(strategy, Fixed) else None
     moved = Fixed(100 * at + 1000) if at else UnionBound(thresholds=tuple(100 * t + 1000 for t in strategy.thresholds))
-    assert decide(scaled, refute_curve(scaled, claim, thresholds=moved), moved) == base
+    assert verdict(scaled, moved) == base
     assert base.outcome is Outcome.CONSISTENT
     # A threshold far from all scores cannot see anything, however it lies on another scale.
-    blind = Fixed(1.0)
-    assert decide(scaled, refute_curve(scaled, claim, thresholds=blind), blind).outcome is Outcome.INCONCLUSIVE
+    assert verdict(scaled, Fixed(1.0)).outcome is Outcome.INCONCLUSIVE
 
 
 def test_an_estimate_never_accuses() -> None:
     evidence, claim = runs(3.0, 500), GaussianClaim(0.5)
-    test = refute_curve(evidence, claim, thresholds=BestOnSame())
+    test = refute_curve(evidence, claim, method=ClopperPearson(BestOnSame()))
     assert test.refuted
-    found = decide(evidence, test, BestOnSame())
+    found = decide(evidence, test, ClopperPearson(BestOnSame()))
     assert found.outcome is Outcome.INCONCLUSIVE
     assert "estimate" in found.reason
 
@@ -188,7 +194,7 @@ def test_every_field_of_a_plan_is_in_its_fingerprint() -> None:
             {"adversary": {"coordinates": 10}},
             {"audit": {"trials": 151}},
             {"audit": {"trials": 150, "seed": 9}},
-            {"audit": {"trials": 150, "thresholds": "split"}},
+            {"audit": {"trials": 150, "bound": "split"}},
             {"faults": {"noise_scale": 0.9}},
             {"model": {"init_seed": 4}},
         )
@@ -216,8 +222,8 @@ def test_every_field_of_a_plan_is_in_its_fingerprint() -> None:
         ('[adversary]\nname = "clipbkd"\ncoordinates = 3', "adversary.coordinates = 3"),
         ('[data]\nname = "digitz"', "did you mean 'digits'"),
         ('[model]\nname = "logistics"', "did you mean 'logistic'"),
-        ('[audit]\nthresholds = "best"', "did you mean 'best-on-same'"),
-        ('[audit]\nthresholds = "fixed"', "a number exactly when"),
+        ('[audit]\nbound = "best"', "did you mean 'best-on-same'"),
+        ('[audit]\nbound = "fixed"', "a number exactly when"),
         ('[audit]\naccountant = "gdp"', "one of basic, moments, pld"),
         ("[faults]\nnoise_scale = -1.0", "noise_scale = -1"),
         ("claim = 3", "claim = 3: expected a section"),
@@ -293,3 +299,21 @@ def test_a_plan_needs_matching_records() -> None:
     with pytest.raises(InvalidInput, match="the 1797 records"):
         Plan(GaussianClaim(1.0), 1e-5, data, Recipe(records=5), Gradient())
     assert Plan(GaussianClaim(1.0), 1e-5, data, Recipe(records=1797), ClipBkd()).relation is Relation.ADD_REMOVE
+
+
+def test_an_eprocess_stops_an_audit_early() -> None:
+    """Half of the noise that is claimed: refuted long before all trials are played, and the same after a restart."""
+    text = '[audit]\nbound = "eprocess"\ntrials = 400\n[faults]\nnoise_scale = 0.5'
+    result = run(parse_spec(text).plan())
+    assert result.verdict.outcome is Outcome.VIOLATED
+    pairs = len(result.evidence.out_scores)
+    assert pairs < 200
+    whole = run(parse_spec(text.replace('bound = "eprocess"\n', "").replace("400", str(pairs))).plan())
+    np.testing.assert_array_equal(whole.evidence.in_scores, result.evidence.in_scores)
+
+
+def test_a_target_is_enough() -> None:
+    text = '[audit]\nbound = "eprocess"\ntrials = 400\ntarget = 0.2\n[claim]\nepsilon = 8'
+    result = run(parse_spec(text).plan())
+    assert result.lower_bound.epsilon >= 0.2
+    assert len(result.evidence.out_scores) < 400

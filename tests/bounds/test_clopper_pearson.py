@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epsilometer import BestOnSame, Counts, Fixed, InvalidInput, PairedRuns, Split, UnionBound, clopper_pearson
-from epsilometer.bounds import Kind, epsilon_from_rates, strategy_named, upper_limit
+from epsilometer.bounds import Kind, epsilon_from_rates, method_named, upper_limit
 
 STRATEGIES = [UnionBound(), Split(), Fixed(0.5), BestOnSame(), UnionBound(thresholds=(0.0, 1.0))]
 scores = st.lists(
@@ -99,8 +99,8 @@ def test_ranks_limit_the_rate_even_with_ties() -> None:
         (lambda: UnionBound(candidates=1), "candidates = 1"),
         (lambda: UnionBound(thresholds=()), "at least one threshold"),
         (lambda: Fixed(float("nan")), "threshold = nan"),
-        (lambda: strategy_named("splitt"), "did you mean 'split'"),
-        (lambda: strategy_named("fixed"), "a number exactly when"),
+        (lambda: method_named("splitt"), "did you mean 'split'"),
+        (lambda: method_named("fixed"), "a number exactly when"),
     ],
 )
 def test_misuse_is_refused_in_words(call, words: str) -> None:

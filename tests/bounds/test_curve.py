@@ -3,6 +3,7 @@ import pytest
 
 from epsilometer import (
     BestOnSame,
+    ClopperPearson,
     Counts,
     EvidenceMismatch,
     GaussianClaim,
@@ -49,13 +50,15 @@ def test_the_noise_limit_separates_refuted_from_allowed() -> None:
     assert not refute_curve(evidence, GaussianClaim(1.002 / limit)).refuted
     blind = largest_noise_multiplier(PairedRuns([0.0], [0.0]), lambda sigma: GaussianClaim(1 / sigma))
     assert blind.noise_multiplier == np.inf
-    best = largest_noise_multiplier(evidence, lambda sigma: GaussianClaim(1 / sigma), thresholds=BestOnSame())
+    best = largest_noise_multiplier(
+        evidence, lambda sigma: GaussianClaim(1 / sigma), method=ClopperPearson(BestOnSame())
+    )
     assert best.kind is Kind.ESTIMATE
     assert "not a limit" in str(best)
 
 
 def test_an_estimate_says_so() -> None:
-    assert refute_curve(runs(1.0), GaussianClaim(0.5), thresholds=BestOnSame()).kind is Kind.ESTIMATE
+    assert refute_curve(runs(1.0), GaussianClaim(0.5), method=ClopperPearson(BestOnSame())).kind is Kind.ESTIMATE
 
 
 @pytest.mark.parametrize("evidence", [OneRun([1.0], [1]), Membership([1.0], [0]), None])
@@ -76,6 +79,6 @@ def test_relations_must_agree() -> None:
 
 
 def test_the_shown_pair_comes_nearest_to_refuting() -> None:
-    test = refute_curve(runs(1.5), GaussianClaim(1.4), thresholds=UnionBound(thresholds=(-5.0, 0.7, 5.0)))
+    test = refute_curve(runs(1.5), GaussianClaim(1.4), method=ClopperPearson(UnionBound(thresholds=(-5.0, 0.7, 5.0))))
     assert test.proof.threshold == 0.7
     assert test.to_dict()["claim"]["mu"] == 1.4

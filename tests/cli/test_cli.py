@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,7 +33,7 @@ def scores(tmp_path: Path) -> Path:
     return path
 
 
-COMMANDS = ["audit", "account", "bound", "power", "list"]
+COMMANDS = ["audit", "account", "bound", "compare", "calibrate", "power", "list"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -181,7 +182,7 @@ def test_bad_score_files_are_refused_in_one_line(tmp_path: Path, content: bytes,
         (["bound", "--counts", "1", "2", "3", "4", "--claim", "-1"], "--claim = -1.0"),
         (
             ["bound", "--counts", "1", "2", "3", "4", "--method", "split"],
-            "--method = 'split': expected nothing with --counts",
+            "--method = 'split': expected a method for this evidence",
         ),
         (["bound", "--counts", "1", "2", "3"], "'--counts' requires 4 arguments"),
         (["bound", "--delta", "abc"], "given: 'abc'"),
@@ -305,3 +306,41 @@ def test_arbitrary_bytes_never_crash_the_score_parser(content: bytes) -> None:
     else:
         assert out
         assert member
+
+
+def test_compare_prints_every_bound(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    rng = np.random.default_rng(0)
+    rows = [(0, x) for x in rng.normal(size=300)] + [(1, x) for x in rng.normal(2, size=300)]
+    path.write_text("world,score\n" + "\n".join(f"{w},{s}" for w, s in rows))
+    shown = epsilometer("compare", str(path), "--delta", "1e-5")
+    names = [line.split("\t")[0] for line in shown.stdout.splitlines()]
+    assert names[:4] == ["bound", "exact-rank", "exact-rank-union", "eprocess"]
+    assert "expected 0 with a ratio" in shown.stdout  # Katz-log and Bailey know no δ, and say so
+    bounds = json.loads(epsilometer("compare", str(path), "--json").stdout)["bounds"]
+    assert bounds["exact-rank"]["epsilon"] > bounds["split"]["epsilon"] > 0
+    assert {bound["kind"] for bound in bounds.values()} == {"certified", "credible", "estimate"}
+
+
+def test_one_run_files_and_their_bounds(tmp_path: Path) -> None:
+    path = tmp_path / "canaries.csv"
+    path.write_text("member,score\n" + "\n".join(f"{int(i >= 500)},{i}" for i in range(1000)))
+    shown = epsilometer("bound", "--one-run", str(path), "--delta", "1e-5", "--method", "one-run", "--guesses", "1000")
+    assert shown.stdout.startswith("ε ≥ 5.782")
+    assert "1000 of 1000 guesses right" in shown.stdout
+    assert epsilometer("bound", "--one-run", str(path), "--claim", "1").returncode == 1
+    lines = epsilometer("compare", "--one-run", str(path), "--delta", "1e-5").stdout.splitlines()
+    assert [line.split("\t")[0] for line in lines[1:]] == ["one-run-point", "one-run", "one-run-gaussian"]
+    lower = epsilometer("bound", "--one-run", str(path), "--direction", "lower", "--json")
+    assert json.loads(lower.stdout)["lower_bound"]["epsilon"] == 0
+
+
+def test_calibrate_writes_a_page(tmp_path: Path) -> None:
+    shown = epsilometer(
+        "calibrate", "--repetitions", "3", "--trials", "20", "--bound", "exact-rank", "--out", str(tmp_path)
+    )
+    assert shown.returncode == 0
+    assert {p.name for p in tmp_path.iterdir()} == {"calibration.md", "calibration.svg", "calibration.json"}
+    cells = json.loads((tmp_path / "calibration.json").read_text())["cells"]
+    assert len(cells) == len((tmp_path / "calibration.md").read_text().splitlines()) - 2
+    assert (tmp_path / "calibration.svg").read_text().startswith("<svg")

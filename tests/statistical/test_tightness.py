@@ -1,13 +1,30 @@
-"""Certified bounds come close to the best that the trials allow, and to peers' on the same scores."""
+"""Certified bounds come close to the best that the trials allow, and lie above every peer's on the same scores.
+
+The whole table, over 400 seeds, is `python benchmarks/bounds.py`; docs/measurements.md has its results.
+"""
 
 import numpy as np
 import pytest
 from jax_privacy import auditing
 from scipy import stats
 
-from epsilometer import Counts, Fixed, PairedRuns, Split, UnionBound, clopper_pearson
+from epsilometer import (
+    Counts,
+    EProcess,
+    ExactRank,
+    Fixed,
+    GaussianClaim,
+    PairedRuns,
+    Simultaneous,
+    Split,
+    UnionBound,
+    clopper_pearson,
+    trials_to_refute,
+)
 
-N, DELTA, SEEDS = 1000, 1e-5, 100
+N, DELTA, SEEDS = 1000, 1e-5, 24
+ORACLE = {0.5: 0.491, 1.0: 1.449, 2.0: 3.202, 4.0: 5.100}  # REFERENCE: best threshold known, Clopper–Pearson, 400 seeds
+LEAST = {0.5: 1.35, 1.0: 1.12, 2.0: 1.03, 4.0: 1.00}  # of the default bound, as a share of it
 
 
 def oracle_threshold(mu: float) -> float:
@@ -20,21 +37,51 @@ def oracle_threshold(mu: float) -> float:
 
 @pytest.mark.parametrize("mu", [0.5, 1.0, 2.0, 4.0])
 def test_side_by_side_with_jax_privacy(mu: float) -> None:
-    ours: dict[str, list[float]] = {"union": [], "split": [], "oracle": []}
-    theirs: dict[str, list[float]] = {"bonferroni": [], "split": []}
-    fixed = Fixed(oracle_threshold(mu))
+    found: dict[str, list[float]] = {}
+
+    def note(name: str, epsilon: float) -> None:
+        found.setdefault(name, []).append(max(0.0, float(epsilon)))
+
+    strategies = {"union": UnionBound(), "simultaneous": Simultaneous(), "oracle": Fixed(oracle_threshold(mu))}
+    peers = {"Bonferroni": auditing.Bonferroni(), "Split": auditing.Split(seed=0), "Multi": auditing.MultiSplit(seed=0)}
     for seed in range(SEEDS):
         rng = np.random.default_rng(seed)
         runs = PairedRuns(rng.normal(size=N), rng.normal(mu, size=N))
-        for name, strategy in (("union", UnionBound()), ("split", Split(seed=seed)), ("oracle", fixed)):
-            ours[name].append(clopper_pearson(runs, delta=DELTA, thresholds=strategy).epsilon)
+        note("exact rank", ExactRank().bound(runs, delta=DELTA).epsilon)
+        note("eprocess", EProcess(in_order=True).bound(runs, delta=DELTA).epsilon)
+        note("split", clopper_pearson(runs, delta=DELTA, thresholds=Split(seed=seed)).epsilon)
+        for name, strategy in strategies.items():
+            note(name, clopper_pearson(runs, delta=DELTA, thresholds=strategy).epsilon)
         auditor = auditing.CanaryScoreAuditor(runs.in_scores, runs.out_scores)
-        peers = (("bonferroni", auditing.Bonferroni()), ("split", auditing.Split(seed=seed)))
-        for name, strategy in peers:
-            bound = auditor.epsilon_clopper_pearson(0.05, DELTA, threshold_strategy=strategy)
-            theirs[name].append(max(0.0, float(bound)))
-    mean = {f"our {k}": np.mean(v) for k, v in ours.items()} | {f"their {k}": np.mean(v) for k, v in theirs.items()}
-    assert mean["our union"] >= 0.93 * mean["their bonferroni"]
-    assert mean["our split"] >= 0.95 * mean["their split"]
-    assert mean["our union"] >= mean["our split"]
-    assert 0.85 * mean["our oracle"] <= mean["our union"] <= mean["our oracle"] + 0.05
+        for name, peer in peers.items():
+            note(f"jax {name}", auditor.epsilon_clopper_pearson(0.05, DELTA, threshold_strategy=peer))
+    mean = {name: np.mean(values) for name, values in found.items()}
+    # The oracle on the same seeds takes out most of the luck of having few of them.
+    assert mean["exact rank"] >= LEAST[mu] * mean["oracle"]
+    assert mean["exact rank"] >= 0.97 * LEAST[mu] * ORACLE[mu]
+    assert mean["eprocess"] >= 0.93 * mean["oracle"]
+    assert mean["exact rank"] > max(value for name, value in mean.items() if name != "exact rank")
+    assert mean["simultaneous"] >= 0.85 * mean["oracle"] or mu < 1
+
+
+@pytest.mark.parametrize("mu", [0.5, 1.0])
+def test_early_stopping_saves_trials(mu: float) -> None:
+    """An attack twice as strong as claimed: the median stop is at most .85 of the fixed size with 95 % power."""
+    claim = GaussianClaim(mu)
+    fixed = trials_to_refute(claim, GaussianClaim(2 * mu))
+    assert fixed is not None
+    method = EProcess(in_order=True)
+
+    def stop(seed: int) -> int:
+        rng = np.random.default_rng(seed)
+        outs, ins = rng.normal(size=2 * fixed), rng.normal(2 * mu, size=2 * fixed)
+        low, high = 8, 2 * fixed  # refuted once, refuted ever after: the test looks at the largest wealth so far
+        if not method.test(PairedRuns(outs, ins), claim).refuted:
+            return 2 * fixed
+        while high - low > 1:
+            middle = (low + high) // 2
+            refuted = method.test(PairedRuns(outs[:middle], ins[:middle]), claim).refuted
+            low, high = (low, middle) if refuted else (middle, high)
+        return high
+
+    assert np.median([stop(seed) for seed in range(60)]) <= 0.85 * fixed

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from epsilometer.claims import Relation
+from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
+from epsilometer.evidence import PairedRuns
 from epsilometer.training import Recipe, Watcher
 
 OUT, IN = 0, 1
@@ -37,6 +39,27 @@ class Game:
         return self.in_data if world == IN else self.out_data
 
 
+class CanaryWatcher(Watcher, ABC):
+    """Watches one training and gives a score for each canary: the higher, the more it looks included."""
+
+    @abstractmethod
+    def scores(self) -> Floats: ...
+
+
+@dataclass(frozen=True, eq=False)
+class CanaryGame:
+    """Many canaries, each included by a fair coin: the data for given coins, and who watches that training.
+
+    The watcher may toss coins of its own, from the seed that it is given.
+    """
+
+    canaries: int
+    relation: Relation
+    data: Callable[[NDArray[np.bool_]], Dataset]
+    watch: Callable[[NDArray[np.bool_], np.random.SeedSequence], CanaryWatcher]
+    group_size: int = 1
+
+
 @dataclass(frozen=True)
 class ThreatModel:
     """What an adversary sees, controls and knows, in plain words."""
@@ -52,7 +75,10 @@ class Adversary(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     threat: ClassVar[ThreatModel]
+    gives: ClassVar[type] = PairedRuns  # the kind of evidence that its games end in
 
     @abstractmethod
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
+    def craft(
+        self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence
+    ) -> Game | CanaryGame:
         """Prepare the worlds and the scoring, knowing the recipe and the data but no trial."""

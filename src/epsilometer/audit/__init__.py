@@ -3,7 +3,7 @@
 from epsilometer.audit.plan import Faults, Plan, claim_curve, noise_for
 from epsilometer.audit.runner import AuditResult, judge, play, run
 from epsilometer.audit.spec import Spec, parse_spec, read_spec, spec_from_dict
-from epsilometer.audit.trial import craft, run_trials
+from epsilometer.audit.trial import craft, run_canaries, run_trials
 from epsilometer.audit.verdict import Outcome, Verdict, decide
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "play",
     "read_spec",
     "run",
+    "run_canaries",
     "run_trials",
     "spec_from_dict",
 ]

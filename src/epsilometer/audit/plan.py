@@ -10,10 +10,11 @@ from typing import Any
 from epsilometer import checks
 from epsilometer.accounting import ACCOUNTANTS, UpperBound, account, calibrate, curve
 from epsilometer.adversaries import Adversary
-from epsilometer.bounds import ThresholdStrategy, UnionBound
+from epsilometer.bounds import METHODS, Method, default_method, method_as_dict, method_named
 from epsilometer.claims import Claim, CurveClaim, PointClaim, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.evidence import OneRun
 from epsilometer.training import Recipe
 
 TRIAL_VERSION = 1  # raised whenever the same plan would give other scores
@@ -35,16 +36,16 @@ class Faults:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """Claim, data, recipe, adversary, number of trials a world, confidence, threshold strategy, seed."""
+    """Claim, data, recipe, adversary, number of trials a world, confidence, method, seed."""
 
     claim: Claim
     delta: float
     data: Dataset
     recipe: Recipe
     adversary: Adversary
-    trials: int = 500
+    trials: int = None  # type: ignore[assignment]  # 500 of each world, or one run of many canaries
     confidence: float = 0.95
-    thresholds: ThresholdStrategy = field(default_factory=UnionBound)
+    method: Method = None  # type: ignore[assignment]  # the default for the adversary's kind of evidence
     seed: int = 0
     faults: Faults = field(default_factory=Faults)
     accountant: str = "pld"
@@ -54,7 +55,17 @@ class Plan:
             raise InvalidInput("claim", self.claim, "a claim such as claim_curve(recipe) or PointClaim(epsilon, delta)")
         if not isinstance(self.adversary, Adversary):
             raise InvalidInput("adversary", self.adversary, "an adversary such as Gradient()")
-        checks.whole("trials", self.trials, least=2, most=10**8, remedy="trials are counted for each world")
+        one_run = self.adversary.gives is OneRun
+        defaults = {"trials": 1 if one_run else 500, "method": default_method(self.adversary.gives)}
+        for name, default in defaults.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, default)
+        least, what = (1, "trainings with all canaries") if one_run else (2, "counted for each world")
+        checks.whole("trials", self.trials, least=least, most=10**8, remedy=f"trials are {what}")
+        if self.method.takes is not self.adversary.gives:
+            fitting = [name for name in METHODS if name != "fixed" and method_named(name).takes is self.adversary.gives]
+            expected = f"a method for {self.adversary.name} ({', '.join(fitting)})"
+            raise InvalidInput("method", self.method.name, expected, "leave it out for the default")
         checks.confidence(self.confidence)
         checks.whole("seed", self.seed, least=0)
         checks.delta(self.delta)
@@ -104,7 +115,7 @@ class Plan:
             "adversary": {"name": self.adversary.name, **asdict(self.adversary)},  # type: ignore[call-overload]
             "trials": self.trials,
             "confidence": self.confidence,
-            "thresholds": {"name": self.thresholds.name, **asdict(self.thresholds)},  # type: ignore[call-overload]
+            "method": method_as_dict(self.method),
             "seed": self.seed,
             "faults": asdict(self.faults),
             "accountant": self.accountant,

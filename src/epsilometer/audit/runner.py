@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypedDict
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from epsilometer.accounting import DpSgd, UpperBound, curve
-from epsilometer.adversaries import IN, OUT
+from epsilometer.adversaries import IN, OUT, CanaryGame, Game
 from epsilometer.audit.plan import Plan
-from epsilometer.audit.trial import craft, run_trials
+from epsilometer.audit.trial import craft, run_canaries, run_trials
 from epsilometer.audit.verdict import Verdict, decide
-from epsilometer.bounds import (
-    ClaimTest,
-    LowerBound,
-    NoiseLimit,
-    ThresholdStrategy,
-    clopper_pearson,
-    largest_noise_multiplier,
-    refute_curve,
-)
+from epsilometer.bounds import ClaimTest, LowerBound, NoiseLimit, Sequential, largest_noise_multiplier, pool_runs
 from epsilometer.claims import Claim, require_same_relation
-from epsilometer.evidence import PairedRuns
+from epsilometer.evidence import OneRun, PairedRuns
 
 Progress = Callable[[int, int], None]
-
-
-class _Settings(TypedDict):
-    confidence: float
-    thresholds: ThresholdStrategy
+FIRST_LOOK, LOOK_AGAIN = 10, 1.05  # when a method that may stop early is asked whether it has enough
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +28,7 @@ class AuditResult:
     """What an audit found, from scores to verdict. `seconds` is the only part that varies between runs."""
 
     plan: Plan
-    evidence: PairedRuns
+    evidence: PairedRuns | OneRun
     upper_bound: UpperBound
     lower_bound: LowerBound
     test: ClaimTest
@@ -59,42 +47,65 @@ def run(plan: Plan, progress: Progress | None = None) -> AuditResult:
     return replace(result, seconds=time.perf_counter() - started)
 
 
-def play(plan: Plan, progress: Progress | None = None) -> PairedRuns:
-    """All trials of a plan. Worlds alternate, so that a run that is cut short is balanced."""
-    scores = np.full((2, plan.trials), np.nan)
+def play(plan: Plan, progress: Progress | None = None) -> PairedRuns | OneRun:
+    """All trials of a plan, or as many as its method needs if it may stop early."""
     with threadpool_limits(limits=1):  # small products: threads cost more than they bring, and change rounding
         game = craft(plan)
         require_same_relation("the claim", plan.relation, "the game", game.relation)
-        for index in range(plan.trials):
-            scores[:, index] = run_trials(plan, game, [(OUT, index), (IN, index)])
-            if progress is not None:
-                progress(2 * (index + 1), 2 * plan.trials)
+        if isinstance(game, CanaryGame):
+            return _play_canaries(plan, game, progress)
+        return _play_pairs(plan, game, progress)
+
+
+def _play_pairs(plan: Plan, game: Game, progress: Progress | None) -> PairedRuns:
+    """Worlds alternate, so that a run that is cut short is balanced."""
+    scores = np.full((2, plan.trials), np.nan)
+    look = FIRST_LOOK
+    for index in range(plan.trials):
+        scores[:, index] = run_trials(plan, game, [(OUT, index), (IN, index)])
+        if progress is not None:
+            progress(2 * (index + 1), 2 * plan.trials)
+        if isinstance(plan.method, Sequential) and index + 1 >= look:
+            look = max(look + 1, math.ceil(look * LOOK_AGAIN))
+            so_far = PairedRuns(scores[OUT, : index + 1], scores[IN, : index + 1], game.relation, game.group_size)
+            if plan.method.enough(so_far, plan.claim, plan.delta, plan.confidence):
+                return so_far
     return PairedRuns(scores[OUT], scores[IN], game.relation, game.group_size)
 
 
-def judge(plan: Plan, evidence: PairedRuns) -> AuditResult:
+def _play_canaries(plan: Plan, game: CanaryGame, progress: Progress | None) -> OneRun:
+    runs = []
+    for index in range(plan.trials):
+        runs.append(run_canaries(plan, game, index))
+        if progress is not None:
+            progress(index + 1, plan.trials)
+    return pool_runs(runs)
+
+
+def judge(plan: Plan, evidence: PairedRuns | OneRun) -> AuditResult:
     """Bound, test and verdict for the evidence of a plan."""
-    settings: _Settings = {"confidence": plan.confidence, "thresholds": plan.thresholds}
-    test = refute_curve(evidence, plan.claim, **settings)
+    test = plan.method.test(evidence, plan.claim, confidence=plan.confidence)
     return AuditResult(
         plan=plan,
         evidence=evidence,
         upper_bound=plan.upper_bound,
-        lower_bound=clopper_pearson(evidence, delta=plan.delta, **settings),
+        lower_bound=plan.method.bound(evidence, delta=plan.delta, confidence=plan.confidence),
         test=test,
-        noise_limit=_noise_limit(plan, evidence, settings),
-        verdict=decide(evidence, test, plan.thresholds),
+        noise_limit=_noise_limit(plan, evidence),
+        verdict=decide(evidence, test, plan.method),
         seconds=0.0,
     )
 
 
-def _noise_limit(plan: Plan, evidence: PairedRuns, settings: _Settings) -> NoiseLimit | None:
-    """How much noise the training can have had at most."""
-    if not plan.recipe.is_accounted:
+def _noise_limit(plan: Plan, evidence: PairedRuns | OneRun) -> NoiseLimit | None:
+    """How much noise the training can have had at most; none where no accountant's curve fits, or for one run."""
+    if not plan.recipe.is_accounted or isinstance(evidence, OneRun):
         return None
     q, steps = plan.recipe.sample_rate, plan.recipe.steps
 
     def curve_of(noise_multiplier: float) -> Claim:
         return curve(DpSgd(q, noise_multiplier, steps), plan.relation)
 
-    return largest_noise_multiplier(evidence, curve_of, relative_tolerance=5e-3, **settings)
+    return largest_noise_multiplier(
+        evidence, curve_of, confidence=plan.confidence, method=plan.method, relative_tolerance=5e-3
+    )

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from epsilometer.adversaries import ADVERSARIES, Adversary
 from epsilometer.audit.plan import Faults, Plan, claim_curve, noise_for
-from epsilometer.bounds import strategy_named
+from epsilometer.bounds import EProcess, Method, default_method, method_named
 from epsilometer.claims import Claim, PointClaim, Relation
 from epsilometer.data import load
 from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
@@ -69,11 +69,12 @@ class AdversarySection(BaseModel):
 
 
 class AuditSection(_Section):
-    trials: int = 500
+    trials: int | None = None
     confidence: float = 0.95
     seed: int = 0
-    thresholds: str = "union-bound"
+    bound: str | None = None
     threshold: float | None = None
+    target: float | None = None
     accountant: str = "pld"
 
 
@@ -100,7 +101,7 @@ class Spec(_Section):
             return self._plan()
         except InvalidInput as error:
             known = {field: f"{name}.{field}" for name, section in self for field in type(section).model_fields}
-            known |= {"model": "model.name"}
+            known |= {"model": "model.name", "method": "audit.bound"}
             raise error.renamed(known[error.argument]) if error.argument in known else error from None
 
     def _plan(self) -> Plan:
@@ -117,14 +118,15 @@ class Spec(_Section):
         training = self.training.model_dump(exclude={"noise_multiplier"})
         model |= {"model": model.pop("name"), "hidden": tuple(model["hidden"])}
         recipe = Recipe(records=len(data), noise_multiplier=noise, **model, **training)
-        settings = self.audit.model_dump(exclude={"thresholds", "threshold"})
+        adversary = self._adversary()
+        settings = self.audit.model_dump(exclude={"bound", "threshold", "target"})
         return Plan(
             claim=self._claim(recipe, relation, epsilon, calibrated),
             delta=self.claim.delta,
             data=data,
             recipe=recipe,
-            adversary=self._adversary(),
-            thresholds=strategy_named(self.audit.thresholds, self.audit.threshold, self.audit.seed),
+            adversary=adversary,
+            method=self._method(adversary),
             faults=Faults(self.faults.noise_scale),
             **settings,
         )
@@ -144,6 +146,23 @@ class Spec(_Section):
         if epsilon is None:
             raise InvalidInput("claim.epsilon", None, "the ε of a point claim", "add epsilon to [claim]")
         return PointClaim(epsilon, self.claim.delta, relation)
+
+    def _method(self, adversary: Adversary) -> Method:
+        """The method that is asked for; trials come in an order that an e-process may rely on."""
+        audit = self.audit
+        name = audit.bound or ("fixed" if audit.threshold is not None else None)
+        if name is None:
+            method = default_method(adversary.gives, audit.seed)
+        else:
+            try:
+                method = method_named(name, audit.threshold, audit.seed)
+            except InvalidInput as error:
+                raise error.renamed("bound") if error.argument == "method" else error from None
+        if isinstance(method, EProcess):
+            return EProcess(audit.target, in_order=True, seed=audit.seed)
+        if audit.target is not None:
+            raise InvalidInput("target", audit.target, 'a number only with bound = "eprocess", which may stop early')
+        return method
 
     def _adversary(self) -> Adversary:
         section = self.adversary

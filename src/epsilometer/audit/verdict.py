@@ -6,8 +6,9 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
-from epsilometer.bounds import ClaimTest, Kind, ThresholdStrategy, attack_strength, simulated_power
-from epsilometer.evidence import PairedRuns
+from epsilometer.bounds import ClaimTest, Kind, Method, attack_strength
+from epsilometer.claims import GaussianClaim
+from epsilometer.evidence import OneRun, PairedRuns
 
 ENOUGH_POWER = 0.8
 FEWEST_TRIALS = 20
@@ -37,7 +38,7 @@ class Verdict:
         return {"outcome": self.outcome.value, "reason": self.reason, "power": self.power}
 
 
-def decide(evidence: PairedRuns, test: ClaimTest, thresholds: ThresholdStrategy) -> Verdict:
+def decide(evidence: PairedRuns | OneRun, test: ClaimTest, method: Method) -> Verdict:
     """The verdict on the claim that was tested.
 
     Only a certified test can say `violated`. `consistent` needs power: the attack's strength (a lower limit on
@@ -51,19 +52,19 @@ def decide(evidence: PairedRuns, test: ClaimTest, thresholds: ThresholdStrategy)
     if test.kind is not Kind.CERTIFIED:
         reason = f"{test.method} gives an {test.kind}, which can neither refute nor support a claim"
         return Verdict(Outcome.INCONCLUSIVE, reason)
-    if min(len(evidence.out_scores), len(evidence.in_scores)) < FEWEST_TRIALS:
+    sizes = evidence.sizes
+    if min(sizes.values()) < FEWEST_TRIALS:
         reason = (
             f"no violation found, and fewer than {FEWEST_TRIALS} trials a world say nothing about the attack's power"
         )
         return Verdict(Outcome.INCONCLUSIVE, reason)
-    strength = FAULT * attack_strength(evidence)
-    power = simulated_power(
+    strength = FAULT * attack_strength(_as_pairs(evidence))
+    power = method.as_seen_by(evidence).power(
         claim,
-        strength,
-        out_trials=len(evidence.out_scores),
-        in_trials=len(evidence.in_scores),
+        GaussianClaim(strength, claim.relation),
+        out_trials=sizes["out"],
+        in_trials=sizes["in"],
         confidence=test.confidence,
-        thresholds=thresholds.on_normal_scale(evidence),
         group_size=evidence.group_size,
     )
     if power >= ENOUGH_POWER:
@@ -77,3 +78,10 @@ def decide(evidence: PairedRuns, test: ClaimTest, thresholds: ThresholdStrategy)
         f"with probability {power:.2f} only; run more trials or a stronger adversary"
     )
     return Verdict(Outcome.INCONCLUSIVE, reason, power)
+
+
+def _as_pairs(evidence: PairedRuns | OneRun) -> PairedRuns:
+    """Canaries as if they were independent: good enough to see how strong an attack was, and for nothing else."""
+    if isinstance(evidence, PairedRuns):
+        return evidence
+    return PairedRuns(evidence.scores[~evidence.member], evidence.scores[evidence.member], evidence.relation)

@@ -1,45 +1,74 @@
 """Evidence → lower bounds on ε. numpy and scipy only; one method a file."""
 
-from epsilometer.bounds.clopper_pearson import clopper_pearson
-from epsilometer.bounds.curve import gaussian_strength, largest_noise_multiplier, refute_curve
-from epsilometer.bounds.power import eps_opt, refutation_power, simulated_power, trials_to_refute
-from epsilometer.bounds.rates import epsilon_from_rates, upper_limit
-from epsilometer.bounds.result import ClaimTest, ErrorPair, Guesses, Kind, LowerBound, NoiseLimit, Proof
+from epsilometer.bounds.bayesian import bayesian
+from epsilometer.bounds.catalogue import BOUNDS, compare_bounds
+from epsilometer.bounds.clopper_pearson import ClopperPearson, clopper_pearson
+from epsilometer.bounds.cosine import Cosines, cosine_canaries
+from epsilometer.bounds.curve import largest_noise_multiplier, refute_curve
+from epsilometer.bounds.eprocess import EProcess, eprocess
+from epsilometer.bounds.exact_rank import ExactRank, exact_rank
+from epsilometer.bounds.method import Method, Sequential
+from epsilometer.bounds.methods import METHODS, default_method, method_as_dict, method_named
+from epsilometer.bounds.one_run import one_run
+from epsilometer.bounds.one_run_fdp import one_run_fdp, refute_one_run
+from epsilometer.bounds.one_run_method import OneRunPoint
+from epsilometer.bounds.power import eps_opt, refutation_power, trials_to_refute
+from epsilometer.bounds.rates import epsilon_from_rates, gaussian_strength, upper_limit
+from epsilometer.bounds.ratio import bailey, katz_log
+from epsilometer.bounds.result import ClaimTest, ErrorPair, Guesses, Kind, LowerBound, NoiseLimit, Proof, RankTest
+from epsilometer.bounds.several_runs import pool_runs
+from epsilometer.bounds.simultaneous import Simultaneous
 from epsilometer.bounds.strength import attack_strength
-from epsilometer.bounds.thresholds import (
-    STRATEGIES,
-    BestOnSame,
-    Fixed,
-    Split,
-    ThresholdStrategy,
-    UnionBound,
-    strategy_named,
-)
+from epsilometer.bounds.thresholds import BestOnSame, Fixed, Split, ThresholdStrategy, UnionBound
+from epsilometer.bounds.worlds import draw_worlds
 
 __all__ = [
-    "STRATEGIES",
+    "BOUNDS",
+    "METHODS",
     "BestOnSame",
     "ClaimTest",
+    "ClopperPearson",
+    "Cosines",
+    "EProcess",
     "ErrorPair",
+    "ExactRank",
     "Fixed",
     "Guesses",
     "Kind",
     "LowerBound",
+    "Method",
     "NoiseLimit",
+    "OneRunPoint",
     "Proof",
+    "RankTest",
+    "Sequential",
+    "Simultaneous",
     "Split",
     "ThresholdStrategy",
     "UnionBound",
     "attack_strength",
+    "bailey",
+    "bayesian",
     "clopper_pearson",
+    "compare_bounds",
+    "cosine_canaries",
+    "default_method",
+    "draw_worlds",
+    "eprocess",
     "eps_opt",
     "epsilon_from_rates",
+    "exact_rank",
     "gaussian_strength",
+    "katz_log",
     "largest_noise_multiplier",
+    "method_as_dict",
+    "method_named",
+    "one_run",
+    "one_run_fdp",
+    "pool_runs",
     "refutation_power",
     "refute_curve",
-    "simulated_power",
-    "strategy_named",
+    "refute_one_run",
     "trials_to_refute",
     "upper_limit",
 ]

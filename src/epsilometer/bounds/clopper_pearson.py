@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
 from epsilometer import checks
-from epsilometer.bounds.rates import epsilon_from_rates
-from epsilometer.bounds.result import ErrorPair, Kind, LowerBound
+from epsilometer.bounds.method import MEANING, require_method_input
+from epsilometer.bounds.rates import epsilon_from_rates, gaussian_strength
+from epsilometer.bounds.result import ClaimTest, ErrorPair, Kind, LowerBound
 from epsilometer.bounds.thresholds import Objective, ThresholdStrategy, UnionBound, certified_pair
-from epsilometer.claims import Floats
-from epsilometer.errors import EvidenceMismatch, InvalidInput, unknown_name
+from epsilometer.bounds.worlds import share_refuted
+from epsilometer.claims import Claim, Floats, require_same_relation
+from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.evidence import Counts, PairedRuns
-
-DIRECTIONS = ("higher", "lower", "either")
-_MEANING = {"lower": "lower scores mean member", "either": "both directions tried"}
 
 
 def clopper_pearson(
@@ -71,6 +71,75 @@ def require_independent_trials(method: str, evidence: object) -> None:
         )
 
 
+def refute_counts(counts: Counts, claim: Claim, confidence: float = 0.95) -> ClaimTest:
+    """Whether the limits of one test, chosen beforehand, lie where the claim allows none."""
+    pairs, kind, method = error_pairs(counts, confidence, None, "higher", gaussian_strength)
+    return refute_by_pairs(pairs, claim, counts.group_size, confidence, method, kind)
+
+
+def refute_by_pairs(
+    pairs: list[ErrorPair], claim: Claim, group_size: int, confidence: float, method: str, kind: Kind
+) -> ClaimTest:
+    """The claim is refuted if any of the pairs, whose limits hold at once, lies beyond it."""
+    fpr_high, fnr_high = limits(pairs)
+    allowed = claim.max_tpr(fpr_high, group_size)
+    # The pair that goes furthest beyond the claim, or comes nearest to it, on a scale that is fair to the tails.
+    with np.errstate(invalid="ignore"):
+        ahead = gaussian_strength(fpr_high, fnr_high) - gaussian_strength(fpr_high, 1.0 - allowed)
+    best = int(np.argmax(np.where(np.isnan(ahead), -np.inf, ahead)))
+    return ClaimTest(
+        refuted=bool(np.any(1.0 - fnr_high > allowed)),
+        claim=claim,
+        confidence=confidence,
+        method=method,
+        kind=kind,
+        proof=pairs[best],
+        claimed_tpr=float(allowed[best]),
+    )
+
+
+@dataclass(frozen=True)
+class ClopperPearson:
+    """Clopper–Pearson limits on both rates of thresholds that a strategy chooses; a method for scores."""
+
+    thresholds: ThresholdStrategy = field(default_factory=UnionBound)
+    name: ClassVar[str] = "clopper-pearson"
+    takes: ClassVar[type] = PairedRuns
+
+    @property
+    def kind(self) -> Kind:
+        return self.thresholds.kind
+
+    def bound(
+        self, evidence: PairedRuns, *, delta: float = 0.0, confidence: float = 0.95, direction: str = "higher"
+    ) -> LowerBound:
+        return clopper_pearson(
+            evidence, delta=delta, confidence=confidence, thresholds=self.thresholds, direction=direction
+        )
+
+    def test(
+        self, evidence: PairedRuns, claim: Claim, *, confidence: float = 0.95, direction: str = "higher"
+    ) -> ClaimTest:
+        require_same_relation("the claim", claim.relation, "the evidence", evidence.relation)
+        pairs, kind, method = error_pairs(evidence, confidence, self.thresholds, direction, gaussian_strength)
+        return refute_by_pairs(pairs, claim, evidence.group_size, confidence, method, kind)
+
+    def power(
+        self,
+        claim: Claim,
+        truth: Claim,
+        *,
+        out_trials: int,
+        in_trials: int,
+        confidence: float = 0.95,
+        group_size: int = 1,
+    ) -> float:
+        return share_refuted(self, claim, truth, out_trials, in_trials, confidence, group_size)
+
+    def as_seen_by(self, evidence: PairedRuns) -> ClopperPearson:
+        return ClopperPearson(self.thresholds.on_rate_scale(evidence))
+
+
 def error_pairs(
     evidence: PairedRuns | Counts,
     confidence: float,
@@ -80,8 +149,6 @@ def error_pairs(
 ) -> tuple[list[ErrorPair], Kind, str]:
     """Error pairs whose limits hold at once with `confidence`, their kind, and the method's name."""
     alpha = 1.0 - checks.confidence(confidence)
-    if direction not in DIRECTIONS:
-        raise unknown_name("direction", direction, DIRECTIONS)
     if isinstance(evidence, Counts):
         if thresholds is not None or direction != "higher":
             argument, value = ("direction", direction) if thresholds is None else ("thresholds", thresholds)
@@ -91,12 +158,14 @@ def error_pairs(
     strategy = UnionBound() if thresholds is None else thresholds
     if isinstance(strategy, type) or not hasattr(strategy, "error_pairs"):
         raise InvalidInput("thresholds", strategy, "a strategy such as Split() or UnionBound()")
-    share = alpha / 2 if direction == "either" else alpha
     pairs: list[ErrorPair] = []
-    if direction != "lower":
-        pairs += strategy.error_pairs(evidence, share, objective)
-    if direction != "higher":
-        turned = strategy.mirrored().error_pairs(evidence.flipped(), share, objective)
-        pairs += [replace(p, threshold=-p.threshold, higher=False) for p in turned if p.threshold is not None]
-    note = "" if direction == "higher" else f", {_MEANING[direction]}"
-    return pairs, strategy.kind, f"clopper-pearson ({strategy.name}{note})"
+    for part in require_method_input("clopper_pearson", evidence, confidence, direction):
+        used = strategy if part.higher else strategy.mirrored()
+        found = used.error_pairs(part.evidence, part.alpha, objective)
+        pairs += found if part.higher else [_turned(pair) for pair in found]
+    return pairs, strategy.kind, f"clopper-pearson ({strategy.name}{MEANING[direction]})"
+
+
+def _turned(pair: ErrorPair) -> ErrorPair:
+    """A pair of scores whose sign was turned, in the words of the scores as they were given."""
+    return replace(pair, threshold=None if pair.threshold is None else -pair.threshold, higher=False)

@@ -61,3 +61,15 @@ def epsilon_from_rates(fpr: ArrayLike, fnr: ArrayLike, delta: float = 0.0, group
         needs_more = reach < 1.0 - w
         low, high = np.where(needs_more, middle, low), np.where(needs_more, high, middle)
     return np.where(low >= 699.0, np.inf, low)
+
+
+def gaussian_strength(fpr: Floats, fnr: Floats) -> Floats:
+    """−Φ⁻¹(FNR) − Φ⁻¹(FPR): the μ of the Gaussian curve on which the rates lie.
+
+    >>> gaussian_strength(np.array(0.05), np.array(0.74)).round(2).item()
+    1.0
+    """
+    with np.errstate(invalid="ignore"):
+        strength = -special.ndtri(fnr) - special.ndtri(fpr)
+    result: Floats = np.nan_to_num(strength, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+    return result

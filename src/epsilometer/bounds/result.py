@@ -51,12 +51,52 @@ class ErrorPair:
     def to_dict(self) -> dict[str, Any]:
         return {
             "threshold": self.threshold,
-            "member_if": None if self.threshold is None else _member_if(self.higher),
+            "member_if": None if self.threshold is None else _where("threshold", self.higher),
             "counts": self.counts.to_dict(),
             "fpr_high": self.fpr_high,
             "fnr_high": self.fnr_high,
             "tpr_low": self.tpr_low,
         }
+
+
+@dataclass(frozen=True)
+class RankTest:
+    """What was counted beyond a rank that was planned: rank-th from the top of the out-scores or from the bottom of the
+    in-scores. `p_value` is the probability that a training at the border of what is refuted shows as much.
+    """
+
+    threshold: float
+    counts: Counts
+    rank: int
+    of: str  # "out": the rank counts from the top of the out-scores; "in": from the bottom of the in-scores
+    p_value: float
+    higher: bool = True
+
+    def __str__(self) -> str:
+        seen = f"TPR {1 - self.counts.fnr:.3f} at FPR {self.counts.fpr:.3f}"
+        end = "highest" if self.higher == (self.of == "out") else "lowest"
+        at = _where(self.threshold, self.higher, inclusive=self.of == "in")
+        return f"{seen} ({self.counts}, {at}: {_ordinal(self.rank)} {end} {self.of}-score)"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "threshold": self.threshold,
+            "member_if": _where("threshold", self.higher, inclusive=self.of == "in"),
+            "counts": self.counts.to_dict(),
+            "rank": self.rank,
+            "rank_of": self.of,
+            "p_value": self.p_value,
+        }
+
+
+def _ordinal(rank: int) -> str:
+    """1st, 2nd, 3rd, 4th, …
+
+    >>> [_ordinal(n) for n in (1, 2, 3, 4, 11, 21, 112)]
+    ['1st', '2nd', '3rd', '4th', '11th', '21st', '112th']
+    """
+    ending = "th" if rank // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
+    return f"{rank}{ending}"
 
 
 @dataclass(frozen=True)
@@ -74,12 +114,10 @@ class Guesses:
         return {"canaries": self.canaries, "guesses": self.guesses, "correct": self.correct}
 
 
-def _member_if(higher: bool) -> str:
-    return f"score {'>' if higher else '<'} threshold"
-
-
-def _where(threshold: float, higher: bool) -> str:
-    return f"score {'>' if higher else '<'} {threshold:.6g}"
+def _where(threshold: float | str, higher: bool, inclusive: bool = False) -> str:
+    """Which scores mean "member"."""
+    sign = (">", "≥")[inclusive] if higher else ("<", "≤")[inclusive]
+    return f"score {sign} {threshold if isinstance(threshold, str) else format(threshold, '.6g')}"
 
 
 @dataclass(frozen=True, repr=False)

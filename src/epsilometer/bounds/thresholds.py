@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
-from scipy import special
 
 from epsilometer import checks
+from epsilometer.bounds.rank_pairs import rank_grid
 from epsilometer.bounds.rates import upper_limit
 from epsilometer.bounds.result import ErrorPair, Kind
 from epsilometer.claims import Floats
-from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, PairedRuns
 
 # (limits on FPR, limits on FNR) → how much each pair proves; used to choose, never to certify.
@@ -35,8 +35,8 @@ class ThresholdStrategy(Protocol):
     def mirrored(self) -> ThresholdStrategy:
         """The same strategy for scores whose sign was turned."""
 
-    def on_normal_scale(self, evidence: PairedRuns) -> ThresholdStrategy:
-        """The same strategy for scores that were mapped so that the out-world's are standard normal."""
+    def on_rate_scale(self, evidence: PairedRuns) -> ThresholdStrategy:
+        """The same strategy for scores that were mapped to minus the false-positive rate beyond them."""
 
 
 def certified_pair(threshold: float | None, counts: Counts, alpha: float) -> ErrorPair:
@@ -63,8 +63,8 @@ class Fixed:
     def mirrored(self) -> Fixed:
         return Fixed(-self.threshold)
 
-    def on_normal_scale(self, evidence: PairedRuns) -> Fixed:
-        return Fixed(_normal_score(evidence, self.threshold))
+    def on_rate_scale(self, evidence: PairedRuns) -> Fixed:
+        return Fixed(_rate_score(evidence, self.threshold))
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Split:
     def mirrored(self) -> Split:
         return self
 
-    def on_normal_scale(self, evidence: PairedRuns) -> Split:
+    def on_rate_scale(self, evidence: PairedRuns) -> Split:
         return self
 
     def _divide(self, scores: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -133,8 +133,8 @@ class UnionBound:
         if self.thresholds is not None:
             share = alpha / len(self.thresholds)
             return [certified_pair(t, evidence.counts(t), share) for t in self.thresholds]
-        out_ranks = _rank_grid(self.candidates // 2, len(evidence.out_scores))
-        in_ranks = _rank_grid(self.candidates - self.candidates // 2, len(evidence.in_scores))
+        out_ranks = rank_grid(self.candidates // 2, len(evidence.out_scores))
+        in_ranks = rank_grid(self.candidates - self.candidates // 2, len(evidence.in_scores))
         share = alpha / (len(out_ranks) + len(in_ranks))
         return [
             *(_out_rank_pair(evidence, rank, share) for rank in out_ranks),
@@ -145,10 +145,10 @@ class UnionBound:
         turned = None if self.thresholds is None else tuple(-t for t in self.thresholds)
         return UnionBound(self.candidates, turned)
 
-    def on_normal_scale(self, evidence: PairedRuns) -> UnionBound:
+    def on_rate_scale(self, evidence: PairedRuns) -> UnionBound:
         if self.thresholds is None:
             return self
-        return UnionBound(self.candidates, tuple(_normal_score(evidence, t) for t in self.thresholds))
+        return UnionBound(self.candidates, tuple(_rate_score(evidence, t) for t in self.thresholds))
 
 
 @dataclass(frozen=True)
@@ -164,49 +164,14 @@ class BestOnSame:
     def mirrored(self) -> BestOnSame:
         return self
 
-    def on_normal_scale(self, evidence: PairedRuns) -> BestOnSame:
+    def on_rate_scale(self, evidence: PairedRuns) -> BestOnSame:
         return self
 
 
-STRATEGIES = {
-    UnionBound.name: "ranks fixed beforehand, each at its share of α (default)",
-    Split.name: "threshold chosen on a random half, certified on the other",
-    Fixed.name: "a threshold chosen without these scores",
-    BestOnSame.name: "best threshold on the same scores: an estimate, not a bound",
-}
-
-
-def strategy_named(name: str, threshold: float | None = None, seed: int = 0) -> ThresholdStrategy:
-    """The strategy of that name; `threshold` is for `fixed` and only for it, `seed` for `split`.
-
-    >>> strategy_named("fixed", 0.5)
-    Fixed(threshold=0.5)
-    """
-    if name not in STRATEGIES:
-        raise unknown_name("thresholds", name, STRATEGIES)
-    if (threshold is not None) != (name == Fixed.name):
-        raise InvalidInput("threshold", threshold, "a number exactly when the strategy is fixed")
-    if threshold is not None:
-        return Fixed(threshold)
-    if name == Split.name:
-        return Split(seed=seed)
-    return UnionBound() if name == UnionBound.name else BestOnSame()
-
-
-def _normal_score(evidence: PairedRuns, threshold: float) -> float:
-    """The normal quantile with about as many out-scores beyond it as beyond the threshold."""
+def _rate_score(evidence: PairedRuns, threshold: float) -> float:
+    """Minus the false-positive rate beyond the threshold, or about that."""
     counts = evidence.counts(threshold)
-    return -float(special.ndtri((counts.fp + 0.5) / (counts.out_trials + 1.0)))
-
-
-def _rank_grid(size: int, trials: int, deepest: float = 0.2) -> list[int]:
-    """About `size` ranks from 1 to `deepest`·trials, evenly spaced in the logarithm.
-
-    >>> _rank_grid(4, 1000)
-    [1, 6, 34, 200]
-    """
-    ranks = np.geomspace(1.0, max(1.0, deepest * trials), size)
-    return sorted({int(rank) for rank in np.rint(ranks)})
+    return -(counts.fp + 0.5) / (counts.out_trials + 1.0)
 
 
 def _out_rank_pair(evidence: PairedRuns, rank: int, alpha: float) -> ErrorPair:

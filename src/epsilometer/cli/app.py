@@ -12,7 +12,8 @@ import typer
 from epsilometer import __version__
 from epsilometer.cli.account import account
 from epsilometer.cli.audit import audit
-from epsilometer.cli.bound import bound
+from epsilometer.cli.bound import bound, compare
+from epsilometer.cli.calibrate import calibrate
 from epsilometer.cli.catalogue import catalogue
 from epsilometer.cli.output import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, say
 from epsilometer.cli.power import power
@@ -32,11 +33,13 @@ app = typer.Typer(
 app.command()(audit)
 app.command()(account)
 app.command()(bound)
+app.command()(compare)
+app.command()(calibrate)
 app.command()(power)
 app.command("list")(catalogue)
 
 
-_COMMANDS = ("audit", "account", "bound", "power", "list")
+_COMMANDS = ("audit", "account", "bound", "compare", "calibrate", "power", "list")
 # Where the parser's own errors come from depends on the version of typer; their base class does not.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 

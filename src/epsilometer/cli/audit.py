@@ -118,11 +118,10 @@ def _output_directory(out: Path | None) -> Iterator[None]:
 def _write(out: Path, result: AuditResult) -> None:
     from epsilometer.report import to_json
 
-    evidence = result.evidence
-    rows = [f"{world},{score!r}" for world, scores in enumerate((evidence.out_scores, evidence.in_scores))
-            for score in scores.tolist()]  # fmt: skip
+    side, table = result.evidence.table()
+    rows = [f"{side},score", *(f"{where},{score!r}" for where, score in table)]
     try:
-        (out / "scores.csv").write_text("world,score\n" + "\n".join(rows) + "\n", encoding="utf-8")
+        (out / "scores.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
         (out / "result.json").write_text(json.dumps(to_json(result), indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise InvalidInput("--out", str(out), f"a directory to write to ({error.strerror})") from None

@@ -1,4 +1,4 @@
-"""`epsilometer bound`."""
+"""`epsilometer bound` and `epsilometer compare`."""
 
 from __future__ import annotations
 
@@ -7,68 +7,74 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from epsilometer.cli.output import emit_json
-from epsilometer.errors import InvalidInput
+from epsilometer.cli.output import emit_json, print_table
+from epsilometer.errors import EvidenceMismatch, InvalidInput
 
 if TYPE_CHECKING:
-    from epsilometer.bounds import ThresholdStrategy
+    from epsilometer.bounds.catalogue import Evidence, Settings
+
+Scores = Annotated[Path | None, typer.Argument(help="CSV with columns world (0 out, 1 in) and score; - is stdin.")]
+OneRunFile = Annotated[
+    Path | None, typer.Option("--one-run", help="CSV of one training's canaries: member (0 or 1) and score.")
+]
+CountsOption = Annotated[
+    tuple[int, int, int, int] | None, typer.Option(help="Instead of scores.", metavar="TP FP FN TN")
+]
+Delta = Annotated[float, typer.Option(help="δ.")]
+Confidence = Annotated[float, typer.Option(help="Of the bound.")]
+Threshold = Annotated[float | None, typer.Option(help="Fixed beforehand: member iff score > it.")]
+Guesses = Annotated[int | None, typer.Option(help="With --one-run: how many guesses, chosen beforehand.")]
+Direction = Annotated[str, typer.Option(help="Which scores mean member: higher, lower or either.")]
+GroupSize = Annotated[int, typer.Option(help="Records in which the worlds differ, or that a canary has.")]
+RelationOption = Annotated[str, typer.Option(help="add-remove, replace or zero-out.")]
+Seed = Annotated[int, typer.Option(help="Of random halves, orders and simulations.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
 
 def bound(
-    scores: Annotated[
-        Path | None, typer.Argument(help="CSV with columns world (0 out, 1 in) and score; - is stdin.")
+    scores: Scores = None,
+    counts: CountsOption = None,
+    one_run: OneRunFile = None,
+    delta: Delta = 0.0,
+    confidence: Confidence = 0.95,
+    method: Annotated[
+        str | None, typer.Option(help="A name of `epsilometer list`; default exact-rank, clopper-pearson (counts), "
+                                      "one-run-point.")
     ] = None,
-    counts: Annotated[
-        tuple[int, int, int, int] | None, typer.Option(help="Instead of scores.", metavar="TP FP FN TN")
-    ] = None,
-    delta: Annotated[float, typer.Option(help="δ.")] = 0.0,
-    confidence: Annotated[float, typer.Option(help="Of the bound.")] = 0.95,
-    method: Annotated[str | None, typer.Option(help="union-bound, split, fixed or best-on-same.")] = None,
-    threshold: Annotated[float | None, typer.Option(help="Fixed beforehand: member iff score > it.")] = None,
-    direction: Annotated[str, typer.Option(help="Which scores mean member: higher, lower or either.")] = "higher",
-    group_size: Annotated[int, typer.Option(help="Records in which the worlds differ.")] = 1,
-    relation: Annotated[str, typer.Option(help="add-remove, replace or zero-out.")] = "add-remove",
+    threshold: Threshold = None,
+    guesses: Guesses = None,
+    direction: Direction = "higher",
+    group_size: GroupSize = 1,
+    relation: RelationOption = "add-remove",
     claim: Annotated[float | None, typer.Option(help="A claimed ε to test; exit code 1 if refuted.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the random half of --method split.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
-) -> None:
-    """A certified lower bound on ε from an attack's scores or counts.
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """A lower bound on ε from an attack's scores or counts.
 
     Examples:
 
     - `epsilometer bound scores.csv --delta 1e-5`
 
     - `epsilometer bound --counts 970 20 30 980 --delta 1e-5 --claim 3`
-    """
-    from epsilometer.bounds import Kind, clopper_pearson
-    from epsilometer.cli.scores import read_scores
-    from epsilometer.evidence import Counts, PairedRuns
 
-    if (scores is None) == (counts is None):
-        given = "neither" if scores is None else "both"
-        raise InvalidInput("SCORES.csv and --counts", given, "exactly one of them", "name a file, or give four counts")
-    evidence: Counts | PairedRuns
-    strategy: ThresholdStrategy | None = None
-    if counts is not None:
-        for option, value, default in (
-            ("--method", method, None), ("--threshold", threshold, None), ("--direction", direction, "higher"),
-        ):  # fmt: skip
-            if value != default:
-                raise InvalidInput(option, value, "nothing with --counts", "counts already come from a chosen test")
-        try:
-            evidence = Counts(*counts, relation=relation, group_size=group_size)  # type: ignore[arg-type]
-        except InvalidInput as error:
-            named = error.argument in ("relation", "group_size")
-            raise error if named else error.renamed(f"--counts: {error.argument}") from None
-    else:
-        assert scores is not None
-        name = method or ("union-bound" if threshold is None else "fixed")
-        strategy = _strategy(name, threshold, seed)
-        out_scores, in_scores = read_scores(scores)
-        evidence = PairedRuns(out_scores, in_scores, relation, group_size)
+    - `epsilometer bound --one-run canaries.csv --delta 1e-5`
+    """
+    from epsilometer import checks
+    from epsilometer.bounds import Kind
+    from epsilometer.bounds.catalogue import bound_named
+
     if claim is not None:
-        _check_claim(claim)
-    found = clopper_pearson(evidence, delta=delta, confidence=confidence, thresholds=strategy, direction=direction)
+        checks.real("--claim", claim, above=0, closed="[]")
+    settings = _settings(counts, one_run, delta, confidence, threshold, guesses, direction, seed)
+    name = "fixed" if method is None and threshold is not None else method
+    evidence = _evidence(scores, counts, one_run, group_size, relation)
+    try:
+        found = bound_named(name, evidence, settings)
+    except EvidenceMismatch as error:
+        raise InvalidInput("--method", name, "a method for this evidence", str(error)) from None
+    except InvalidInput as error:
+        raise _as_option(error) from None
     refuted = claim is not None and found.kind is Kind.CERTIFIED and found.epsilon > claim
     if as_json:
         verdict = {} if claim is None else {"claim": claim, "refuted": refuted}
@@ -78,24 +84,115 @@ def bound(
         print(found.proof)
         if claim is not None:
             outcome = "refuted" if refuted else "not refuted"
-            note = "" if found.kind is Kind.CERTIFIED else " (an estimate refutes nothing)"
+            note = "" if found.kind is Kind.CERTIFIED else f" (only a certified bound refutes; this is {found.kind})"
             print(f"claim ε = {claim:g}: {outcome}{note}")
     if refuted:
         raise typer.Exit(1)
 
 
-def _strategy(name: str, threshold: float | None, seed: int) -> ThresholdStrategy:
-    from epsilometer import checks
-    from epsilometer.bounds import strategy_named
+def compare(
+    scores: Scores = None,
+    counts: CountsOption = None,
+    one_run: OneRunFile = None,
+    delta: Delta = 0.0,
+    confidence: Confidence = 0.95,
+    threshold: Threshold = None,
+    guesses: Guesses = None,
+    direction: Direction = "higher",
+    group_size: GroupSize = 1,
+    relation: RelationOption = "add-remove",
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Every applicable bound in one table: ε, kind, and what it assumes.
 
+    Each holds with its confidence by itself. The largest of them does not: choose a method before you look.
+
+    Examples:
+
+    - `epsilometer compare scores.csv --delta 1e-5`
+
+    - `epsilometer compare --one-run canaries.csv --delta 1e-5 --json`
+    """
+    from epsilometer.bounds import LowerBound
+    from epsilometer.bounds.catalogue import BOUNDS, compare_bounds
+
+    settings = _settings(counts, one_run, delta, confidence, threshold, guesses, direction, seed)
+    evidence = _evidence(scores, counts, one_run, group_size, relation)
+    found = compare_bounds(evidence, settings)
+    if as_json:
+        bounds = {n: b.to_dict() if isinstance(b, LowerBound) else {"not_applicable": b} for n, b in found.items()}
+        emit_json({"bounds": {n: {**b, "assumes": BOUNDS[n].assumes} for n, b in bounds.items()}})
+        return
+    print_table(
+        ("bound", "ε", "kind", "assumes"),
+        [
+            (n, f"{b.epsilon:.3f}", str(b.kind), BOUNDS[n].assumes) if isinstance(b, LowerBound) else (n, "–", "–", b)
+            for n, b in found.items()
+        ],
+        f"Lower bounds on ε at δ = {delta:g}, {confidence:g} confidence each (not of the largest)",
+    )
+
+
+def _settings(
+    counts: object,
+    one_run: object,
+    delta: float,
+    confidence: float,
+    threshold: float | None,
+    guesses: int | None,
+    direction: str,
+    seed: int,
+) -> Settings:
+    """The settings, once none is given that its evidence has no use for."""
+    from epsilometer import checks
+    from epsilometer.bounds.catalogue import Settings
+
+    checks.delta(delta)
+    checks.confidence(confidence)
     checks.whole("seed", seed, least=0)
+    useless: list[tuple[str, object, object, str, str]] = []
+    if counts is not None:
+        why = "counts already come from a chosen test"
+        useless += [("--threshold", threshold, None, "nothing with --counts", why)]
+        useless += [("--direction", direction, "higher", "nothing with --counts", why)]
+    if one_run is not None:
+        useless += [("--threshold", threshold, None, "nothing with --one-run", "--guesses says how many are guessed")]
+    else:
+        useless += [("--guesses", guesses, None, "a number only with --one-run", "scores need no guesses")]
+    for option, value, default, expected, remedy in useless:
+        if value != default:
+            raise InvalidInput(option, value, expected, remedy)
+    return Settings(delta, confidence, direction, threshold, guesses, seed)
+
+
+def _evidence(
+    scores: Path | None,
+    counts: tuple[int, int, int, int] | None,
+    one_run: Path | None,
+    group_size: int,
+    relation: str,
+) -> Evidence:
+    from epsilometer.cli.scores import read_canaries, read_scores
+    from epsilometer.evidence import Counts, OneRun, PairedRuns
+
+    given = [name for name, value in (("SCORES.csv", scores), ("--counts", counts), ("--one-run", one_run)) if value]
+    if len(given) != 1:
+        expected = "exactly one of them"
+        shown = " and ".join(given) or "none"
+        raise InvalidInput("SCORES.csv, --counts, --one-run", shown, expected, "name a file, or give four counts")
+    if scores is not None:
+        return PairedRuns(*read_scores(scores), relation, group_size)
+    if one_run is not None:
+        return OneRun(*read_canaries(one_run), relation, group_size)
+    assert counts is not None
     try:
-        return strategy_named(name, threshold, seed)
+        return Counts(*counts, relation=relation, group_size=group_size)  # type: ignore[arg-type]
     except InvalidInput as error:
-        raise error.renamed("--method" if error.argument == "thresholds" else "--threshold") from None
+        named = error.argument in ("relation", "group_size")
+        raise error if named else error.renamed(f"--counts: {error.argument}") from None
 
 
-def _check_claim(claim: float) -> None:
-    from epsilometer import checks
-
-    checks.real("--claim", claim, above=0, closed="[]")
+def _as_option(error: InvalidInput) -> InvalidInput:
+    options = {"method": "--method", "threshold": "--threshold", "guesses": "--guesses", "direction": "--direction"}
+    return error.renamed(options[error.argument]) if error.argument in options else error

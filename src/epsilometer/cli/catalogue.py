@@ -22,13 +22,13 @@ def catalogue(
     """
     from epsilometer.accounting import ACCOUNTANTS
     from epsilometer.adversaries import ADVERSARIES
-    from epsilometer.bounds import STRATEGIES
+    from epsilometer.bounds.catalogue import BOUNDS
     from epsilometer.data import DATASETS
     from epsilometer.training import MODELS
 
     sections = {
         "adversaries": {name: adversary.summary for name, adversary in ADVERSARIES.items()},
-        "bounds": {f"clopper-pearson ({name})": summary for name, summary in STRATEGIES.items()},
+        "bounds": {name: entry.summary for name, entry in BOUNDS.items()},
         "accountants": {name: accountant.summary for name, accountant in ACCOUNTANTS.items()},
         "datasets": {name: summary for name, (summary, _) in DATASETS.items()},
         "models": dict(MODELS),

@@ -1,4 +1,4 @@
-"""Score files: CSV with the columns `world` (0 out, 1 in) and `score`."""
+"""Score files: CSV with the columns `world` (0 out, 1 in) or `member` (0 or 1), and `score`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from epsilometer.errors import InvalidInput
 
 def read_scores(path: Path) -> tuple[list[float], list[float]]:
     """Scores of the out-world and of the in-world."""
-    if str(path) == "-" and sys.stdin is None:
-        raise InvalidInput("SCORES.csv", "-", "an open standard input", "name a file")
-    try:
-        content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-    except OSError as error:
-        raise InvalidInput("SCORES.csv", str(path), f"a readable file ({error.strerror})", "check the path") from None
-    return parse_scores(content)
+    return parse_scores(_content(path, "SCORES.csv"))
+
+
+def read_canaries(path: Path) -> tuple[list[float], list[int]]:
+    """Scores of one training's canaries, and whether each was a member."""
+    return parse_canaries(_content(path, "--one-run"))
 
 
 def parse_scores(content: bytes) -> tuple[list[float], list[float]]:
@@ -28,28 +27,9 @@ def parse_scores(content: bytes) -> tuple[list[float], list[float]]:
     >>> parse_scores(b"world,score\\n0,0.5\\n1,2")
     ([0.5], [2.0])
     """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidInput("SCORES.csv", "bytes that are not UTF-8", "a CSV text file") from None
-    rows = csv.reader(io.StringIO(text, newline=None), skipinitialspace=True)
     worlds: tuple[list[float], list[float]] = ([], [])
-    try:
-        header = [name.strip().lower() for name in next(rows, [])]
-        if not {"world", "score"} <= set(header):
-            raise InvalidInput("header", header, "the columns world and score", "start the file with world,score")
-        for name in ("world", "score"):
-            if header.count(name) > 1:
-                raise InvalidInput("header", header, f"one column {name}", "rename the others")
-        world_at, score_at = header.index("world"), header.index("score")
-        for row in rows:
-            if not any(cell.strip() for cell in row):
-                continue
-            if len(row) <= max(world_at, score_at):
-                raise InvalidInput(f"line {rows.line_num}", row, f"{len(header)} values")
-            worlds[_world(row[world_at], rows.line_num)].append(_score(row[score_at], rows.line_num))
-    except csv.Error as error:
-        raise InvalidInput("SCORES.csv", str(error), "a CSV text file") from None
+    for world, score in _rows(content, "SCORES.csv", "world"):
+        worlds[world].append(score)
     for world, scores in enumerate(worlds):
         if not scores:
             name = "in" if world else "out"
@@ -62,9 +42,57 @@ def parse_scores(content: bytes) -> tuple[list[float], list[float]]:
     return worlds
 
 
-def _world(cell: str, line: int) -> int:
+def parse_canaries(content: bytes) -> tuple[list[float], list[int]]:
+    """The same from bytes.
+
+    >>> parse_canaries(b"member,score\\n0,0.5\\n1,2")
+    ([0.5, 2.0], [0, 1])
+    """
+    rows = _rows(content, "--one-run", "member")
+    if not rows:
+        raise InvalidInput("--one-run", "no rows", "a row for each canary")
+    return [score for _, score in rows], [member for member, _ in rows]
+
+
+def _content(path: Path, argument: str) -> bytes:
+    if str(path) == "-" and sys.stdin is None:
+        raise InvalidInput(argument, "-", "an open standard input", "name a file")
+    try:
+        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        raise InvalidInput(argument, str(path), f"a readable file ({error.strerror})", "check the path") from None
+
+
+def _rows(content: bytes, argument: str, side: str) -> list[tuple[int, float]]:
+    """(side, score) of each row that is not empty."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidInput(argument, "bytes that are not UTF-8", "a CSV text file") from None
+    lines = csv.reader(io.StringIO(text, newline=None), skipinitialspace=True)
+    found: list[tuple[int, float]] = []
+    try:
+        header = [name.strip().lower() for name in next(lines, [])]
+        if not {side, "score"} <= set(header):
+            raise InvalidInput("header", header, f"the columns {side} and score", f"start the file with {side},score")
+        for name in (side, "score"):
+            if header.count(name) > 1:
+                raise InvalidInput("header", header, f"one column {name}", "rename the others")
+        side_at, score_at = header.index(side), header.index("score")
+        for row in lines:
+            if not any(cell.strip() for cell in row):
+                continue
+            if len(row) <= max(side_at, score_at):
+                raise InvalidInput(f"line {lines.line_num}", row, f"{len(header)} values")
+            found.append((_side(row[side_at], side, lines.line_num), _score(row[score_at], lines.line_num)))
+    except csv.Error as error:
+        raise InvalidInput(argument, str(error), "a CSV text file") from None
+    return found
+
+
+def _side(cell: str, name: str, line: int) -> int:
     if cell.strip() not in ("0", "1"):
-        raise InvalidInput(f"world in line {line}", cell, "0 (out) or 1 (in)")
+        raise InvalidInput(f"{name} in line {line}", cell, "0 (out) or 1 (in)")
     return int(cell)
 
 

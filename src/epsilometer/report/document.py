@@ -24,7 +24,7 @@ def to_json(result: AuditResult) -> dict[str, Any]:
         "lower_bound": result.lower_bound.to_dict(),
         "claim_test": result.test.to_dict(),
         "noise_multiplier": {"claimed": plan.recipe.noise_multiplier, "limit": limit and limit.to_dict()},
-        "trials": {"out": len(result.evidence.out_scores), "in": len(result.evidence.in_scores)},
+        "trials": result.evidence.sizes,
         "seconds": round(result.seconds, 3),
         "seed": plan.seed,
         "faults": plan.to_dict()["faults"],

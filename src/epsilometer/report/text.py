@@ -24,7 +24,7 @@ def summary(result: AuditResult) -> str:
         ("theory", str(result.upper_bound)),
         ("adversary", f"{plan.adversary.name}: sees {plan.adversary.threat.sees}, "
                       f"controls {plan.adversary.threat.controls}, knows {plan.adversary.threat.knows}"),
-        ("trials", f"{len(result.evidence.out_scores)} without and {len(result.evidence.in_scores)} with the canary, "
+        ("trials", f"{result.evidence.describe()}, "
                    f"seed {plan.seed}, {result.seconds:.1f} s"),
         ("proved", str(low)),
         ("", f"from {low.proof}"),

@@ -9,7 +9,7 @@ from epsilometer.training.engine import (
     train,
     train_many,
 )
-from epsilometer.training.models import Array, Network
+from epsilometer.training.models import Array, Labels, Network
 from epsilometer.training.modules import ModuleNetwork, frozen_features, register
 from epsilometer.training.recipe import ACTIVATIONS, INITIALISATIONS, MODELS, PRECISIONS, Recipe
 from epsilometer.training.watchers import Watcher
@@ -21,6 +21,7 @@ __all__ = [
     "MODELS",
     "PRECISIONS",
     "Array",
+    "Labels",
     "ModuleNetwork",
     "Network",
     "Recipe",

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from epsilometer.claims import Floats
+
 Array = NDArray[np.floating]
 Labels = NDArray[np.int64]
 AUTOMATIC_STABILITY = 0.01  # γ of automatic clipping (Bu et al. 2023)
@@ -77,6 +79,17 @@ class Network:
             np.matmul(scaled.T, value, out=weights)
             scaled.sum(axis=0, out=biases)
         return total
+
+    def clipped_products(
+        self, flat: Array, x: Array, y: Labels, direction: Array, clip_norm: float, clipping: str = "flat"
+    ) -> Floats:
+        """⟨clipped gradient, direction⟩ for each record, without forming gradients: error·(W'·input + b') by layers."""
+        values, errors = self._backward(flat, x.astype(flat.dtype), y)
+        scales = clip_factors(_squares(values, errors), clip_norm, clipping)
+        products = np.zeros(len(x))
+        for (weights, biases), value, error, scale in zip(self.layers(direction), values, errors, scales, strict=False):
+            products += scale * np.einsum("ij,ij->i", error, value @ weights.T + biases)
+        return products
 
     def gradient_norms(self, flat: Array, x: Array, y: Labels) -> Array:
         """The norm of each record's gradient, before clipping."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epsilometer.claims import Floats
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.training.layers import Share, formed, prefers_channels_last, shares
@@ -129,15 +130,36 @@ class ModuleNetwork:
         result: Array = total.numpy()
         return result
 
+    def clipped_products(
+        self, flat: Array, x: Array, y: Labels, direction: Array, clip_norm: float, clipping: str = "flat"
+    ) -> Floats:
+        """⟨clipped gradient, direction⟩ for each record."""
+        import torch
+
+        parameters, pieces = torch.tensor(flat), torch.tensor_split(torch.tensor(direction), self._ends())
+        found = []
+        for start in range(0, len(x), CHUNK):
+            records, labels = torch.tensor(x[start : start + CHUNK]), torch.tensor(y[start : start + CHUNK])
+            gradients = self._gradients(parameters, records.to(parameters.dtype), labels)
+            squares = np.array([(part * part).sum(dim=1).numpy() for part in gradients])
+            products = np.array([(part @ piece).numpy() for part, piece in zip(gradients, pieces, strict=True)])
+            found.append((clip_factors(squares, clip_norm, clipping) * products).sum(axis=0))
+        return np.concatenate(found).astype(np.float64)
+
     def _by_vmap(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> list[Share]:
         """Any module: one whole gradient for each record."""
+        return [formed(part) for part in self._gradients(flat, x, y)]
+
+    def _gradients(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Each parameter tensor's part of each record's gradient, a row a record."""
         import torch
 
         def loss(flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
             return self._loss(self._call(flat, x[None]), y[None])
 
         gradients = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0), randomness="error")(flat, x, y)
-        return [formed(part) for part in torch.tensor_split(gradients, self._ends(), dim=1)]
+        parts: tuple[torch.Tensor, ...] = torch.tensor_split(gradients, self._ends(), dim=1)
+        return parts
 
     def _by_layers(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> list[Share] | None:
         """Modules of known layers, each called once: one backward pass for all records. None for others."""

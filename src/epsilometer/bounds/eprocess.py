@@ -1,0 +1,307 @@
+"""An anytime-valid test and bound: look after every trial, stop whenever you like, and the error rate still holds.
+
+Trials come in pairs, X from the in-world and Y from the out-world. Before each pair a threshold t is chosen from past
+pairs only; the pair shows x = 1[X > t] and y = 1[Y > t]. Where L(u) = w* + s·(u − u*) is a line above the claim's limit
+g, the wealth is multiplied by
+
+    (1 + a·(x − w*))·(1 − a·s·(y − u*)),   a ≥ 0 so small that neither factor can be negative.
+
+Under the claim TPR − w* ≤ s·(FPR − u*) = z, and X and Y are independent, so the expected factor is at most
+(1 + az)(1 − az) ≤ 1: the wealth is a non-negative supermartingale, and by Ville's inequality it ever reaches 1/α with
+probability at most α. With u* the Kullback–Leibler projection of a guess at (FPR, TPR) onto the claim, the factor is
+that guess's likelihood ratio against the best that the claim allows. A third of the wealth follows guesses from past
+counts, two thirds those from normal distributions fitted to past scores, which learn faster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from epsilometer import checks
+from epsilometer.bounds.method import MEANING, require_method_input, strongest
+from epsilometer.bounds.rank_pairs import Family, Points, Single, rank_grid
+from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
+from epsilometer.bounds.worlds import share_refuted
+from epsilometer.claims import Claim, Floats, require_same_relation
+from epsilometer.evidence import PairedRuns
+
+FIRST = 5  # pairs to look at before the first bet
+# Standard errors by which guesses are drawn together: of many thresholds, the one chosen looks better than it is.
+CAUTION_COUNTS, CAUTION_NORMALS = 0.7, 0.3
+_LOG_SHARES = np.log([[1 / 3], [2 / 3]])  # of counts, of normals
+GROWTH = 0.06  # bets are chosen anew when there are so many more past pairs
+COARSE = 8  # strengths that share a threshold
+_STEPS = np.linspace(0.0, 1.0, 25)[1:-1]
+_FEW_STEPS = np.linspace(0.0, 1.0, 9)[1:-1]
+
+
+@dataclass(frozen=True)
+class Wealth:
+    """What betting against a claim has won: an e-value, the largest so far."""
+
+    pairs: int  # that it took
+    log_e_value: float
+
+    def __str__(self) -> str:
+        return f"an e-value of {_power_of_ten(self.log_e_value)} after {self.pairs} pairs of trials"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"pairs": self.pairs, "log_e_value": self.log_e_value}
+
+
+@dataclass(frozen=True)
+class EProcess:
+    """Anytime-valid betting on pairs of trials. `target` is an ε whose proof is enough to stop an audit.
+
+    The trials must be in an order that does not depend on their scores. Files often hold sorted scores, so trials are
+    shuffled (from `seed`) unless `in_order` says that they are as they came.
+    """
+
+    target: float | None = None
+    in_order: bool = False
+    seed: int = 0
+    name: ClassVar[str] = "eprocess"
+    takes: ClassVar[type] = PairedRuns
+    kind: ClassVar[Kind] = Kind.CERTIFIED
+
+    def __post_init__(self) -> None:
+        if self.target is not None:
+            checks.real("target", self.target, above=0)
+        checks.whole("seed", self.seed, least=0)
+
+    def bound(
+        self, evidence: PairedRuns, *, delta: float = 0.0, confidence: float = 0.95, direction: str = "higher"
+    ) -> LowerBound:
+        """The largest ε up to which every one of a fine grid is refuted."""
+        checks.delta(delta)
+        parts = require_method_input(self.name, evidence, confidence, direction)
+        family = Points(delta, evidence.group_size)
+        found = [self._bound(part.evidence, family, part.alpha) for part in parts]
+        epsilon, proof = max(found, key=lambda pair: pair[0])
+        return LowerBound(
+            epsilon=epsilon,
+            delta=delta,
+            confidence=confidence,
+            relation=evidence.relation,
+            method=f"{self.name}{MEANING[direction]}",
+            kind=self.kind,
+            proof=proof,
+            group_size=evidence.group_size,
+        )
+
+    def test(
+        self, evidence: PairedRuns, claim: Claim, *, confidence: float = 0.95, direction: str = "higher"
+    ) -> ClaimTest:
+        """Whether the wealth has ever reached 1/α against the claim."""
+        require_same_relation("the claim", claim.relation, "the evidence", evidence.relation)
+        parts = require_method_input(self.name, evidence, confidence, direction)
+        tests = []
+        for part in parts:
+            ordered = self._ordered(part.evidence)
+            pairs, highest = _highest(ordered, Single(claim, evidence.group_size), np.zeros(1))
+            refuted = bool(highest[0] >= -math.log(part.alpha))
+            proof = Wealth(int(pairs[0]), float(highest[0]))
+            label = f"{self.name}{MEANING[direction]}"
+            tests.append(ClaimTest(refuted, claim, confidence, label, self.kind, proof))
+        return strongest(tests)
+
+    def enough(self, evidence: PairedRuns, claim: Claim, delta: float, confidence: float) -> bool:
+        """Whether an audit may stop: the claim is refuted, or the target is proved."""
+        if self.test(evidence, claim, confidence=confidence).refuted:
+            return True
+        return self.target is not None and (
+            self.bound(evidence, delta=delta, confidence=confidence).epsilon >= self.target
+        )
+
+    def power(
+        self,
+        claim: Claim,
+        truth: Claim,
+        *,
+        out_trials: int,
+        in_trials: int,
+        confidence: float = 0.95,
+        group_size: int = 1,
+    ) -> float:
+        return share_refuted(self, claim, truth, out_trials, in_trials, confidence, group_size)
+
+    def as_seen_by(self, evidence: PairedRuns) -> EProcess:
+        return self
+
+    def _bound(self, evidence: PairedRuns, family: Points, alpha: float) -> tuple[float, Wealth]:
+        ordered = self._ordered(evidence)
+        grid = _epsilons(len(ordered.in_scores))
+        pairs, highest = _highest(ordered, family, grid)
+        refuted = highest >= -math.log(alpha)
+        last = int(np.argmin(refuted)) - 1 if not refuted.all() else len(grid) - 1
+        return (float(grid[last]) if last >= 0 else 0.0), Wealth(int(pairs[max(last, 0)]), float(highest[max(last, 0)]))
+
+    def _ordered(self, evidence: PairedRuns) -> PairedRuns:
+        """As many trials of each world, in the order in which to bet on them."""
+        outs, ins = evidence.out_scores, evidence.in_scores
+        if not self.in_order:
+            rng = np.random.default_rng(self.seed)
+            outs, ins = rng.permutation(outs), rng.permutation(ins)
+        pairs = min(len(outs), len(ins))
+        return PairedRuns(outs[:pairs], ins[:pairs], evidence.relation, evidence.group_size)
+
+
+def eprocess(
+    evidence: PairedRuns,
+    *,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    direction: str = "higher",
+    in_order: bool = False,
+    seed: int = 0,
+) -> LowerBound:
+    """The anytime-valid certified ε of paired trials (see `EProcess`).
+
+    >>> rng = np.random.default_rng(0)
+    >>> print(eprocess(PairedRuns(rng.normal(size=500), rng.normal(2, size=500)), delta=1e-5))
+    ε ≥ 2.392 at δ = 1e-05 (add-remove), certified, 0.95 confidence, eprocess
+    """
+    method = EProcess(in_order=in_order, seed=seed)
+    return method.bound(evidence, delta=delta, confidence=confidence, direction=direction)
+
+
+# -------------------------------------------------------------------------------------------------- the betting
+def _highest(evidence: PairedRuns, family: Family, strengths: Floats) -> tuple[Floats, Floats]:
+    """The largest log-wealth against each strength, and after how many pairs it was reached.
+
+    Wealth is looked at where bets are chosen anew, which is after every pair in the beginning.
+    """
+    outs, ins = evidence.out_scores, evidence.in_scores
+    logs = np.tile(_LOG_SHARES, len(strengths))
+    highest, reached = np.zeros(len(strengths)), np.zeros(len(strengths))
+    for begin, end in _blocks(len(outs)):
+        past_out, past_in = np.sort(outs[:begin]), np.sort(ins[:begin])
+        thresholds, u, w, kinds = _guesses(past_out, past_in)
+        chosen = _choose(family, strengths, u, w, kinds)
+        at = thresholds[chosen]
+        y = np.count_nonzero(outs[begin:end, None, None] > at, axis=0)
+        x = np.count_nonzero(ins[begin:end, None, None] > at, axis=0)
+        logs += _log_factor(family, strengths, u[chosen], w[chosen], x, y, end - begin)
+        wealth = np.logaddexp(logs[0], logs[1])
+        reached = np.where(wealth > highest, end, reached)
+        highest = np.maximum(highest, wealth)
+    return reached, highest
+
+
+def _blocks(pairs: int) -> Iterator[tuple[int, int]]:
+    begin = FIRST
+    while begin < pairs:
+        end = min(pairs, begin + max(1, int(GROWTH * begin)))
+        yield begin, end
+        begin = end
+
+
+def _guesses(outs: Floats, ins: Floats) -> tuple[Floats, Floats, Floats, int]:
+    """Thresholds with guesses at (FPR, TPR), and how many of them, the first, are from counts."""
+    counted, fitted = _from_counts(outs, ins), _from_normals(outs, ins)
+    thresholds, u, w = (np.concatenate(pair) for pair in zip(counted, fitted, strict=True))
+    return thresholds, u, w, len(counted[0])
+
+
+def _from_counts(outs: Floats, ins: Floats) -> tuple[Floats, Floats, Floats]:
+    """Thresholds at past scores, with guesses at (FPR, TPR) from past counts."""
+    past = len(outs)
+    ranks = np.array(rank_grid(8, past, deepest=0.7))
+    thresholds = np.unique(np.r_[outs[past - ranks], np.nextafter(ins[ranks - 1], -np.inf)])
+    fp = past - np.searchsorted(outs, thresholds, side="right")
+    tp = past - np.searchsorted(ins, thresholds, side="right")
+    # On the scale of arcsin √p a rate's standard error is 1/(2√n).
+    error = CAUTION_COUNTS / (2.0 * math.sqrt(past))
+    u_angle, w_angle = (np.arcsin(np.sqrt((count + 0.5) / (past + 1.0))) for count in (fp, tp))
+    u = np.sin(np.minimum(u_angle + error, np.pi / 2)) ** 2
+    w = np.sin(np.maximum(w_angle - error, 0.0)) ** 2
+    return thresholds, _inside(u, past), _inside(w, past)
+
+
+def _from_normals(outs: Floats, ins: Floats) -> tuple[Floats, Floats, Floats]:
+    """Thresholds on a grid, with guesses from two normal distributions of one spread."""
+    past = len(outs)
+    finite = np.isfinite(outs).all() and np.isfinite(ins).all()
+    spread = math.sqrt((outs.var() + ins.var()) / 2 * past / (past - 1)) if finite else 0.0
+    if not (spread > 0 and math.isfinite(spread)):
+        return np.zeros(1), np.full(1, 0.5), np.full(1, 0.5)
+    apart = float(ins.mean() - outs.mean()) / spread
+    apart = max(0.0, apart - CAUTION_NORMALS * math.sqrt(2.0 / past))
+    z = np.linspace(-1.5, max(3.5, apart + 1.0), 24)
+    return outs.mean() + spread * z, _inside(special.ndtr(-z), past), _inside(special.ndtr(apart - z), past)
+
+
+def _inside(rates: Floats, past: int) -> Floats:
+    """Rates that so many trials cannot tell from 0 or 1 are neither."""
+    least = 0.25 / (past + 1.0)
+    return np.clip(rates, least, 1.0 - least)
+
+
+def _choose(family: Family, strengths: Floats, u: Floats, w: Floats, counted: int) -> NDArray[np.intp]:
+    """For each kind of guess and each strength (each few, that is) the guess that is furthest from the claim."""
+    few = strengths[::COARSE][:, None]
+    distance = _projections(family, few, u[None, :], w[None, :], _FEW_STEPS)[1]
+    best = np.stack([distance[:, :counted].argmax(axis=1), counted + distance[:, counted:].argmax(axis=1)])
+    return np.repeat(best, COARSE, axis=1)[:, : len(strengths)]
+
+
+def _projections(family: Family, strengths: Floats, u: Floats, w: Floats, steps: Floats) -> tuple[Floats, Floats]:
+    """u* on a grid between u and where the claim allows w, and its distance in nats: 0 where (u, w) is allowed."""
+    top = 1.0 - family.max_tpr(strengths, np.broadcast_to(1.0 - w, np.broadcast_shapes(w.shape, strengths.shape)))
+    beyond = top > u
+    u, w = np.broadcast_arrays(u, w)
+    ratio = np.where(beyond, np.maximum(top, u) / u, 1.0)
+    grid = u[..., None] * ratio[..., None] ** steps
+    allowed = np.clip(family.max_tpr(strengths[..., None], grid), 1e-15, 1.0 - 1e-15)
+    distances = _divergence(u[..., None], grid) + _divergence(w[..., None], np.minimum(allowed, w[..., None]))
+    best = np.argmin(distances, axis=-1)[..., None]
+    nearest = np.take_along_axis(grid, best, -1)[..., 0]
+    return nearest, np.where(beyond, np.take_along_axis(distances, best, -1)[..., 0], 0.0)
+
+
+def _divergence(p: Floats, q: Floats) -> Floats:
+    """Kullback–Leibler divergence of Bernoulli laws."""
+    divergence: Floats = p * np.log(p / q) + (1.0 - p) * np.log((1.0 - p) / (1.0 - q))
+    return divergence
+
+
+def _log_factor(
+    family: Family, strengths: Floats, u: Floats, w: Floats, x: NDArray[np.intp], y: NDArray[np.intp], pairs: int
+) -> Floats:
+    """What a block of pairs with x and y scores above the threshold adds to the log-wealth."""
+    touch, distance = _projections(family, strengths, u, w, _STEPS)
+    # A line above the concave g: through g(u*), as steep as g to its left, and lifted by what that can miss.
+    step = 1e-5 * touch * (1.0 - touch)
+    left, here, right = (family.max_tpr(strengths, touch + shift) for shift in (-step, 0.0, step))
+    slope = (here - left) / step
+    height = here + np.maximum(slope * step - (right - here), 0.0) + 1e-12
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_x = (w - height) / (height * (1.0 - height))
+        by_y = (touch - u) / (touch * (1.0 - touch) * slope)
+        most = 0.98 * np.minimum(1.0 / height, 1.0 / (slope * (1.0 - touch)))
+        size = np.minimum((by_x + by_y) / 2, most)
+    size = np.where((distance > 0) & (height < w) & (slope > 0) & np.isfinite(size), np.maximum(size, 0.0), 0.0)
+    gain_x = x * np.log1p(size * (1.0 - height)) + (pairs - x) * np.log1p(-size * height)
+    gain_y = y * np.log1p(-size * slope * (1.0 - touch)) + (pairs - y) * np.log1p(size * slope * touch)
+    total: Floats = gain_x + gain_y
+    return total
+
+
+def _epsilons(pairs: int) -> Floats:
+    """A grid of ε up to what so many pairs could ever refute, finer where ε is small."""
+    most = math.log(max(pairs, 2)) + 1.0
+    fine = np.arange(0.0, 1.0, 0.01)
+    grid: Floats = np.r_[fine, np.exp(np.arange(0.0, math.log(max(most, 1.0)) + 0.008, 0.008))]
+    return grid
+
+
+def _power_of_ten(log: float) -> str:
+    value = math.exp(min(log, 600.0))
+    return f"{value:.3g}" if log < 600 else f"10^{log / math.log(10):.0f}"

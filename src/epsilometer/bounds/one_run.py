@@ -1,0 +1,183 @@
+"""Lower bound on ε from one training with many canaries (Steinke, Nasr & Jagielski 2023)."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+from scipy import special
+
+from epsilometer import checks
+from epsilometer.bounds.result import Guesses, Kind, LowerBound
+from epsilometer.claims import PointClaim
+from epsilometer.errors import EvidenceMismatch, InvalidInput
+from epsilometer.evidence import OneRun
+
+Plan = int | tuple[int, int] | None  # how many guesses; how many "in" and "out"; or a grid that is paid for
+
+GRID = tuple(10.0 ** (-i / 2) for i in range(6))  # the shares of canaries that are guessed when nobody chose
+FEWEST = 8  # even if all are right, fewer guesses prove next to nothing at a share of α
+
+
+def one_run(
+    evidence: OneRun,
+    *,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    guesses: Plan = None,
+    seed: int = 0,
+) -> LowerBound:
+    """The certified ε of guessing who was in: too many right guesses for (ε, δ)-DP (Theorem 5.2).
+
+    The highest scores are guessed "in", the lowest "out", and the rest not at all. How many are guessed must not
+    depend on who was in: `guesses` says it beforehand (a number, half of it on either side, or a pair of numbers
+    "in" and "out"); without it a fixed grid of numbers is tried, each at its share of α. `seed` orders equal scores.
+
+    The coins are the only randomness that the theorem needs: canaries may depend on each other in any way.
+
+    >>> run = OneRun(scores=np.arange(1000.0), member=np.arange(1000) >= 500)
+    >>> print(one_run(run, delta=1e-5, guesses=1000))
+    ε ≥ 5.782 at δ = 1e-05 (add-remove), certified, 0.95 confidence, one-run (fixed)
+    """
+    checks.delta(delta)
+    alpha = 1.0 - checks.confidence(confidence)
+    found = guessed("one_run", evidence, guesses, seed)
+    share, size = alpha / len(found), evidence.group_size
+    values = [one_run_epsilon(g.canaries, g.guesses, g.correct, delta, share, size) for g in found]
+    best = int(np.argmax(values))
+    return LowerBound(
+        epsilon=values[best],
+        delta=delta,
+        confidence=confidence,
+        relation=evidence.relation,
+        method=f"one-run ({strategy_name(guesses)})",
+        kind=Kind.CERTIFIED,
+        proof=found[best],
+        group_size=size,
+    )
+
+
+def one_run_epsilon(
+    canaries: int, guesses: int, correct: int, delta: float = 0.0, alpha: float = 0.05, group_size: int = 1
+) -> float:
+    """The largest ε that this many right guesses refute at level `alpha`; 0 if they refute none.
+
+    >>> round(one_run_epsilon(canaries=1000, guesses=100, correct=100, delta=1e-5), 3)
+    3.465
+    """
+    counts = check_counts(canaries, guesses, correct)
+    checks.delta(delta)
+    checks.real("alpha", alpha, above=0, below=1, remedy="0.05 means one false alarm in 20")
+    return _epsilon(counts, float(delta), float(alpha), checks.group_size(group_size))
+
+
+def one_run_p_value(
+    canaries: int, guesses: int, correct: int, epsilon: float, delta: float = 0.0, group_size: int = 1
+) -> float:
+    """The largest probability of so many right guesses under (ε, δ)-DP: min(1, β + 2mδα') of Theorem 5.2.
+
+    With W ~ Binomial(guesses, e^ε/(1 + e^ε)): β = P[W ≥ correct], α' = max over i of P[correct > W ≥ correct − i]/i.
+    A canary that is a group of records is held to what (ε, δ) implies for such groups, `PointClaim.group`.
+
+    >>> round(one_run_p_value(canaries=10, guesses=10, correct=10, epsilon=1.052), 3)
+    0.05
+    """
+    counts = check_counts(canaries, guesses, correct)
+    checks.delta(delta)
+    return _p_value(counts, checks.epsilon(epsilon), float(delta), checks.group_size(group_size))
+
+
+def check_counts(canaries: int, guesses: int, correct: int) -> Guesses:
+    """The counts as one value, or an error about the first that cannot be."""
+    checks.whole("canaries", canaries, least=1, most=10**12, remedy="each has its own coin")
+    checks.whole("guesses", guesses, least=1, most=canaries, remedy="each canary is guessed at most once")
+    checks.whole("correct", correct, least=0, most=guesses, remedy="no more can be right than are made")
+    return Guesses(int(canaries), int(guesses), int(correct))
+
+
+def _tail(least: int, trials: int, chance: float) -> float:
+    """P[Binomial(trials, chance) ≥ least]."""
+    return float(special.betainc(least, trials - least + 1, chance)) if least > 0 else 1.0
+
+
+def _p_value(counts: Guesses, epsilon: float, delta: float, size: int) -> float:
+    claim = PointClaim(epsilon, delta).group(size) if size > 1 else PointClaim(epsilon, delta)
+    chance = float(special.expit(claim.epsilon))
+    r, v = counts.guesses, counts.correct
+    beta = _tail(v, r, chance)
+    if claim.delta == 0 or v == 0:
+        return beta
+
+    def average(i: int) -> float:
+        return (_tail(v - i, r, chance) - beta) / i
+
+    # The average of a binomial's probabilities over v−i … v−1 rises with i and then falls, as they do themselves:
+    # bisect for its peak. Ties count as rising, because far out in the tail all averages are 0 in floating point.
+    low, high = 1, v
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if average(middle + 1) >= average(middle) else (low, middle)
+    return min(1.0, beta + 2.0 * counts.canaries * claim.delta * average(low))
+
+
+@functools.lru_cache(maxsize=4096)
+def _epsilon(counts: Guesses, delta: float, alpha: float, size: int) -> float:
+    # Without δ the theorem is the binomial test: ε is the logit of Clopper–Pearson's lower limit on the accuracy.
+    if counts.correct == 0:
+        return 0.0
+    accuracy = special.betaincinv(counts.correct, counts.guesses - counts.correct + 1, alpha)
+    high = max(0.0, float(special.logit(accuracy))) / size
+    if delta == 0 or high == 0 or _p_value(counts, 0.0, delta, size) > alpha:
+        return high if delta == 0 else 0.0
+    # p = max over i of (1 − cᵢ)·P[W ≥ v] + cᵢ·P[W ≥ v−i] with cᵢ = 2mδ/i. While 2mδ ≤ 1 these are averages of two
+    # probabilities that grow with ε, so p grows too and bisection is sound; beyond that, tests search for exceptions.
+    low = 0.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _p_value(counts, middle, delta, size) <= alpha else (low, middle)
+    return low
+
+
+def guessed(method: str, evidence: OneRun, plan: Plan, seed: int) -> list[Guesses]:
+    """How many guesses are right, for each number of guesses that the plan allows."""
+    if not isinstance(evidence, OneRun):
+        raise EvidenceMismatch(
+            f"{method} needs the canaries of one run (OneRun), got {type(evidence).__name__}: scores without a coin "
+            f"for each canary prove nothing here; use a bound made for them"
+        )
+    canaries = len(evidence.scores)
+    pairs = _numbers_of_guesses(plan, canaries)
+    # Equal scores must be ordered without knowledge of the coins. The order of a file has that knowledge if somebody
+    # sorted it by membership, so a random order decides.
+    rng = np.random.default_rng(checks.whole("seed", seed, least=0))
+    member = evidence.member[np.lexsort((rng.permutation(canaries), evidence.scores))]
+    right_from_top = np.concatenate([[0], np.cumsum(member[::-1])])
+    right_from_bottom = np.concatenate([[0], np.cumsum(~member)])
+    return [Guesses(canaries, k + j, int(right_from_top[k] + right_from_bottom[j])) for k, j in pairs]
+
+
+def strategy_name(plan: Plan) -> str:
+    return "union-bound" if plan is None else "fixed"
+
+
+def _numbers_of_guesses(plan: Plan, canaries: int) -> list[tuple[int, int]]:
+    """Pairs (guessed "in", guessed "out").
+
+    >>> _numbers_of_guesses(None, 1000)
+    [(500, 500), (158, 158), (50, 50), (16, 16), (5, 5)]
+    """
+    if plan is None:
+        numbers = {round(share * canaries) for share in GRID}
+        chosen = sorted((n for n in numbers if n >= min(FEWEST, canaries)), reverse=True)
+        return [(math.ceil(n / 2), n // 2) for n in chosen]
+    remedy = "each canary is guessed at most once"
+    if isinstance(plan, tuple):
+        if len(plan) != 2:
+            raise InvalidInput("guesses", plan, "a pair (how many in, how many out)")
+        k_plus, k_minus = (checks.whole("guesses", k, least=0, most=canaries, remedy=remedy) for k in plan)
+        if not 1 <= k_plus + k_minus <= canaries:
+            raise InvalidInput("guesses", plan, f"a sum from 1 to {canaries:,}", remedy)
+        return [(k_plus, k_minus)]
+    number = checks.whole("guesses", plan, least=1, most=canaries, remedy=remedy)
+    return [(math.ceil(number / 2), number // 2)]

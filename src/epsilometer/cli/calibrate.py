@@ -1,0 +1,92 @@
+"""`epsilometer calibrate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epsilometer.cli.output import emit_json, print_table, say
+from epsilometer.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from epsilometer.bounds.calibration import Cell
+
+HEADER = ("bound", "kind", "mechanism", "exceeds the truth", "95 % interval", "bound / truth")
+
+
+def calibrate(
+    repetitions: Annotated[int, typer.Option(help="Simulated audits for each bound and mechanism.")] = 200,
+    trials: Annotated[int, typer.Option(help="Trials a world, or canaries.")] = 300,
+    confidence: Annotated[float, typer.Option(help="Of the bounds.")] = 0.95,
+    bound: Annotated[list[str] | None, typer.Option(help="Only these; may be repeated.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the simulations.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="A folder for calibration.md, calibration.svg and calibration.json.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Measure the bounds themselves: how often each exceeds a truth that is known, and how near it comes.
+
+    Examples:
+
+    - `epsilometer calibrate --repetitions 100`
+
+    - `epsilometer calibrate --repetitions 1000 --bound exact-rank --bound eprocess --out calibration`
+    """
+    from epsilometer import checks
+    from epsilometer.bounds.calibration import calibrate_bounds
+
+    alpha = 1.0 - checks.confidence(confidence)
+    if out is not None and out.exists() and not out.is_dir():
+        raise InvalidInput("--out", str(out), "a folder", "name another one")
+
+    def progress(done: int, cells: int) -> None:
+        say(f"measured: {done} of {cells}")
+
+    cells = calibrate_bounds(
+        repetitions=repetitions, trials=trials, alpha=alpha, bounds=bound, seed=seed, progress=progress
+    )
+    if out is not None:
+        _write(cells, out)
+    if as_json:
+        emit_json({"cells": [cell.to_dict() for cell in cells]})
+        return
+    print_table(HEADER, _rows(cells), f"{repetitions} audits of {trials} trials a world each, seed {seed}")
+
+
+def _rows(cells: list[Cell]) -> list[tuple[str, ...]]:
+    return [
+        (
+            cell.bound,
+            str(cell.kind),
+            cell.mechanism,
+            f"{cell.exceeded} of {cell.repetitions}",
+            f"{cell.interval[0]:.3f} – {cell.interval[1]:.3f}",
+            "–" if cell.tightness is None else f"{cell.tightness:.2f}",
+        )
+        for cell in cells
+    ]
+
+
+def _write(cells: list[Cell], out: Path) -> None:
+    import json
+
+    from epsilometer.plain import SCHEMA, plain
+    from epsilometer.report.figures import calibration_figure
+
+    document = plain({"schema": SCHEMA, "cells": [cell.to_dict() for cell in cells]})
+    lines = ["| " + " | ".join(HEADER) + " |", "|---" * len(HEADER) + "|"]
+    lines += ["| " + " | ".join(row) + " |" for row in _rows(cells)]
+    files = {
+        "calibration.md": "\n".join(lines) + "\n",
+        "calibration.svg": calibration_figure(cells),
+        "calibration.json": json.dumps(document, indent=2, allow_nan=False) + "\n",
+    }
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (out / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput("--out", str(out), f"a folder to write to ({error.strerror})") from None
