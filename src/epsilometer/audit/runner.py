@@ -98,8 +98,11 @@ def judge(plan: Plan, evidence: PairedRuns | OneRun) -> AuditResult:
 
 
 def _noise_limit(plan: Plan, evidence: PairedRuns | OneRun) -> NoiseLimit | None:
-    """How much noise the training can have had at most; none where no accountant's curve fits, or for one run."""
-    if not plan.recipe.is_accounted or isinstance(evidence, OneRun):
+    """How much noise the training can have had at most; none where no accountant's curve fits.
+
+    None either for one run, or for a method that bets anew against every claim: its refutations need not be nested.
+    """
+    if not plan.recipe.is_accounted or isinstance(evidence, OneRun) or isinstance(plan.method, Sequential):
         return None
     q, steps = plan.recipe.sample_rate, plan.recipe.steps
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from epsilometer import checks
+from epsilometer.bounds.chance import rng_for
 from epsilometer.bounds.method import MEANING, require_method_input, strongest
 from epsilometer.bounds.rank_pairs import Family, Points, Single, rank_grid
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
@@ -61,7 +62,8 @@ class EProcess:
     """Anytime-valid betting on pairs of trials. `target` is an ε whose proof is enough to stop an audit.
 
     The trials must be in an order that does not depend on their scores. Files often hold sorted scores, so trials are
-    shuffled (from `seed`) unless `in_order` says that they are as they came.
+    shuffled (from `seed` and the scores) unless `in_order` says that they are as they came. Only in order may one look
+    again and again: a new shuffle for every look would be a new process every time.
     """
 
     target: float | None = None
@@ -113,7 +115,9 @@ class EProcess:
         return strongest(tests)
 
     def enough(self, evidence: PairedRuns, claim: Claim, delta: float, confidence: float) -> bool:
-        """Whether an audit may stop: the claim is refuted, or the target is proved."""
+        """Whether an audit may stop: the claim is refuted, or the target is proved. Trials count as they came."""
+        if not self.in_order:
+            return replace(self, in_order=True).enough(evidence, claim, delta, confidence)
         if self.test(evidence, claim, confidence=confidence).refuted:
             return True
         return self.target is not None and (
@@ -147,8 +151,7 @@ class EProcess:
         """As many trials of each world, in the order in which to bet on them."""
         outs, ins = evidence.out_scores, evidence.in_scores
         if not self.in_order:
-            rng = np.random.default_rng(self.seed)
-            outs, ins = rng.permutation(outs), rng.permutation(ins)
+            outs, ins = (rng_for(self.seed, np.sort(scores)).permutation(np.sort(scores)) for scores in (outs, ins))
         pairs = min(len(outs), len(ins))
         return PairedRuns(outs[:pairs], ins[:pairs], evidence.relation, evidence.group_size)
 
@@ -166,7 +169,7 @@ def eprocess(
 
     >>> rng = np.random.default_rng(0)
     >>> print(eprocess(PairedRuns(rng.normal(size=500), rng.normal(2, size=500)), delta=1e-5))
-    ε ≥ 2.392 at δ = 1e-05 (add-remove), certified, 0.95 confidence, eprocess
+    ε ≥ 2.226 at δ = 1e-05 (add-remove), certified, 0.95 confidence, eprocess
     """
     method = EProcess(in_order=in_order, seed=seed)
     return method.bound(evidence, delta=delta, confidence=confidence, direction=direction)
@@ -229,7 +232,8 @@ def _from_normals(outs: Floats, ins: Floats) -> tuple[Floats, Floats, Floats]:
     """Thresholds on a grid, with guesses from two normal distributions of one spread."""
     past = len(outs)
     finite = np.isfinite(outs).all() and np.isfinite(ins).all()
-    spread = math.sqrt((outs.var() + ins.var()) / 2 * past / (past - 1)) if finite else 0.0
+    with np.errstate(over="ignore", invalid="ignore"):  # huge scores: no normal distribution then
+        spread = math.sqrt((outs.var() + ins.var()) / 2 * past / (past - 1)) if finite else 0.0
     if not (spread > 0 and math.isfinite(spread)):
         return np.zeros(1), np.full(1, 0.5), np.full(1, 0.5)
     apart = float(ins.mean() - outs.mean()) / spread

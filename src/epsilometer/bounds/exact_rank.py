@@ -3,18 +3,19 @@
 A rank is fixed before the scores are seen; the threshold is the score that has it. The rates beyond it then have
 known laws (see rank_pairs.py), so that there is no nuisance parameter and no α/2 for each rate. A grid of ranks costs a
 union bound or, better, is calibrated by simulation at the least-favourable pair, which knows how the ranks depend on
-each other. Simulated p-values (1 + hits)/(1 + simulations) are valid for any number of simulations.
+each other; the error of the simulation is paid for (see chance.py).
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from epsilometer import checks
+from epsilometer.bounds.chance import most_hits
+from epsilometer.bounds.chance import p_value as simulated_p_value
 from epsilometer.bounds.method import MEANING, require_method_input, strongest
 from epsilometer.bounds.rank_pairs import (
     Family,
@@ -32,8 +33,9 @@ from epsilometer.claims import Claim, Floats, require_same_relation
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PairedRuns
 
-FEWEST_TAIL_DRAWS = 20  # below so many expected simulations in the tail, a union bound is the better choice
+FEWEST_HITS = 20  # if fewer simulated audits may cross, a union bound is the better choice
 CANDIDATES = 8
+PLANNING = 1999  # simulations are enough for an estimate of power
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class ExactRank:
 
     rank: int | None = None
     calibrated: bool = True
-    simulations: int = 9999
+    simulations: int = 19999
     seed: int = 0
     name: ClassVar[str] = "exact-rank"
     takes: ClassVar[type] = PairedRuns
@@ -104,15 +106,21 @@ class ExactRank:
         """
         ranks = self._ranks(out_trials, in_trials)
         family, alpha = family_of(claim, group_size), 1.0 - checks.confidence(confidence)
+        rough = replace(self, simulations=min(self.simulations, PLANNING))
+
+        def refuted(strength: float) -> bool:
+            if not self._simulates(ranks, alpha):
+                return self._p_value(ranks, family, strength, claim, group_size, alpha) <= alpha
+            u, v = rough._boundary_draws(ranks, family, strength, alpha)
+            return _crossing(claim, u, v, group_size) <= most_hits(self.simulations, alpha) / self.simulations
+
         low, high = 0.0, family.most
-        if self._p_value(ranks, family, high, claim, group_size, alpha) > alpha:
+        if not refuted(high):
             return 0.0
         for _ in range(12):
             middle = (low + high) / 2
-            refuted = self._p_value(ranks, family, middle, claim, group_size, alpha) <= alpha
-            low, high = (low, middle) if refuted else (middle, high)
-        u, v = self._boundary_draws(ranks, family, high, alpha)
-        return float(np.mean(np.any(v < truth.max_tpr(u), axis=1)))
+            low, high = (low, middle) if refuted(middle) else (middle, high)
+        return _crossing(truth, *rough._boundary_draws(ranks, family, high, alpha), 1)
 
     def as_seen_by(self, evidence: PairedRuns) -> ExactRank:
         return self
@@ -128,7 +136,7 @@ class ExactRank:
             u, v = self._boundary_draws(ranks, family, epsilon, alpha)
             # A simulated audit crosses the boundary at every ε above the smallest that one of its pairs needs.
             needed = np.sort(family.strengths(u, v).min(axis=1))
-            epsilon = float(needed[self._hits_allowed(alpha)])
+            epsilon = float(needed[most_hits(self.simulations, alpha)])
         elif epsilon > 0:
             epsilon = total_strength(*ranks.boundary(family, epsilon, alpha / ranks.tests), ranks, family, alpha)
         return epsilon, self._proof(evidence, ranks, best, alpha, higher)
@@ -163,19 +171,14 @@ class ExactRank:
             a, b = ranks.boundary(family, strength, alpha / ranks.tests)
             return min(1.0, total_p_value(a, b, ranks, Single(claim, group_size)))
         u, v = self._boundary_draws(ranks, family, strength, alpha)
-        hits = int(np.count_nonzero(np.any(v < claim.max_tpr(u, group_size), axis=1)))
-        return (1 + hits) / (1 + len(u))
+        return simulated_p_value(round(_crossing(claim, u, v, group_size) * len(u)), self.simulations)
 
     def _boundary_draws(self, ranks: Ranks, family: Family, strength: float, alpha: float) -> tuple[Floats, Floats]:
         a, b = ranks.boundary(family, strength, alpha / ranks.tests)
         return ranks.simulate(a, b, self.simulations, self.seed)
 
     def _simulates(self, ranks: Ranks, alpha: float) -> bool:
-        return self.calibrated and ranks.tests > 1 and alpha * (self.simulations + 1) >= FEWEST_TAIL_DRAWS
-
-    def _hits_allowed(self, alpha: float) -> int:
-        """The most hits with which (1 + hits)/(1 + simulations) is at most α."""
-        return math.floor(alpha * (1 + self.simulations) + 1e-9) - 1
+        return self.calibrated and ranks.tests > 1 and most_hits(self.simulations, alpha) >= FEWEST_HITS
 
     def _ranks(self, n: int, m: int) -> Ranks:
         if self.rank is None:
@@ -214,6 +217,11 @@ class ExactRank:
         return f"{self.name} ({how}{MEANING[direction]})"
 
 
+def _crossing(claim: Claim, u: Floats, v: Floats, group_size: int) -> float:
+    """The share of simulated audits that cross the boundary when the ROC is the claim's."""
+    return float(np.mean(np.any(v < claim.max_tpr(u, group_size), axis=1)))
+
+
 def exact_rank(
     evidence: PairedRuns,
     *,
@@ -228,7 +236,7 @@ def exact_rank(
 
     >>> rng = np.random.default_rng(0)
     >>> print(exact_rank(PairedRuns(rng.normal(size=1000), rng.normal(2, size=1000)), delta=1e-5))
-    ε ≥ 3.4... at δ = 1e-05 (add-remove), certified, 0.95 confidence, exact-rank (grid of ranks)
+    ε ≥ 3.391 at δ = 1e-05 (add-remove), certified, 0.95 confidence, exact-rank (grid of ranks)
     """
     method = ExactRank(rank=rank, calibrated=calibrated, seed=seed)
     return method.bound(evidence, delta=delta, confidence=confidence, direction=direction)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 
 from epsilometer import checks
+from epsilometer.bounds.chance import rng_for
 from epsilometer.bounds.result import Guesses, Kind, LowerBound
 from epsilometer.claims import PointClaim
 from epsilometer.errors import EvidenceMismatch, InvalidInput
@@ -150,7 +151,7 @@ def guessed(method: str, evidence: OneRun, plan: Plan, seed: int) -> list[Guesse
     pairs = _numbers_of_guesses(plan, canaries)
     # Equal scores must be ordered without knowledge of the coins. The order of a file has that knowledge if somebody
     # sorted it by membership, so a random order decides.
-    rng = np.random.default_rng(checks.whole("seed", seed, least=0))
+    rng = rng_for(checks.whole("seed", seed, least=0), evidence.scores, evidence.member)
     member = evidence.member[np.lexsort((rng.permutation(canaries), evidence.scores))]
     right_from_top = np.concatenate([[0], np.cumsum(member[::-1])])
     right_from_bottom = np.concatenate([[0], np.cumsum(~member)])

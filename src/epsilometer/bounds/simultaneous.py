@@ -10,13 +10,14 @@ import numpy as np
 from scipy import special
 
 from epsilometer import checks
+from epsilometer.bounds.chance import most_hits
 from epsilometer.bounds.rank_pairs import order_statistics, rank_grid
 from epsilometer.bounds.result import ErrorPair, Kind
 from epsilometer.bounds.thresholds import Objective
 from epsilometer.claims import Floats
-from epsilometer.evidence import PairedRuns
+from epsilometer.evidence import Counts, PairedRuns
 
-MOST_RANKS = 256  # ranks between those get the limit of the next
+MOST_RANKS = 64  # ranks between those get the limit of the next
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,11 @@ class Simultaneous:
     """Equal-local-level bands: each world's order statistics are Beta distributed, and all limits share one level.
 
     The level is the largest at which, with probability 1 − α/2 for each world, no limit fails anywhere; it is found
-    by simulating uniform order statistics, as a Monte-Carlo p-value that pays for its own error. This costs about
+    by simulating uniform order statistics, and the simulation's own error is paid for. This costs about
     log log n where a union bound over all thresholds costs log n.
     """
 
-    simulations: int = 9999
+    simulations: int = 2999
     seed: int = 0
     kind: ClassVar[Kind] = Kind.CERTIFIED
     name: ClassVar[str] = "simultaneous"
@@ -45,9 +46,11 @@ class Simultaneous:
         # FPR(t) ≤ the limit of the first rank whose score is not above t; FNR likewise from below.
         fpr_high = np.r_[out_limits, 1.0][np.searchsorted(-outs[out_ranks - 1], -thresholds, side="left")]
         fnr_high = np.r_[in_limits, 1.0][np.searchsorted(ins[in_ranks - 1], thresholds, side="right")]
+        fp = np.searchsorted(-outs, -thresholds, side="left")  # strictly above
+        fn = np.searchsorted(ins, thresholds, side="right")
         return [
-            ErrorPair(float(t), evidence.counts(float(t)), float(fpr), float(fnr))
-            for t, fpr, fnr in zip(thresholds, fpr_high, fnr_high, strict=True)
+            ErrorPair(float(t), Counts(len(ins) - int(n), int(p), int(n), len(outs) - int(p)), float(fpr), float(fnr))
+            for t, p, n, fpr, fnr in zip(thresholds, fp, fn, fpr_high, fnr_high, strict=True)
         ]
 
     def mirrored(self) -> Simultaneous:
@@ -65,6 +68,6 @@ def _band(trials: int, alpha: float, simulations: int, seed: int) -> tuple[np.nd
     drawn = order_statistics(ranks, trials, simulations, seed)
     # A limit at local level p fails in a simulation iff its tail p-value is below p somewhere.
     smallest = np.sort(special.betaincc(a, trials - a + 1, drawn).min(axis=1))
-    allowed = int(alpha * (1 + simulations) + 1e-9) - 1
+    allowed = most_hits(simulations, alpha)
     level = smallest[allowed] if allowed >= 0 else alpha / len(ranks)
     return np.array(ranks), special.betainccinv(a, trials - a + 1, level)

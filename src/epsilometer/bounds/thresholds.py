@@ -13,6 +13,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from epsilometer import checks
+from epsilometer.bounds.chance import rng_for
 from epsilometer.bounds.rank_pairs import rank_grid
 from epsilometer.bounds.rates import upper_limit
 from epsilometer.bounds.result import ErrorPair, Kind
@@ -22,6 +23,9 @@ from epsilometer.evidence import Counts, PairedRuns
 
 # (limits on FPR, limits on FNR) → how much each pair proves; used to choose, never to certify.
 Objective = Callable[[Floats, Floats], Floats]
+
+
+MOST_CANDIDATES = 20_000  # looked at when a threshold is chosen; more would not choose better
 
 
 class ThresholdStrategy(Protocol):
@@ -71,7 +75,7 @@ class Fixed:
 class Split:
     """Choose on a random part of the trials, certify on the rest.
 
-    The part is drawn at random (from `seed`), because files often hold scores in sorted order.
+    The part is drawn at random (from `seed` and the scores), because files often hold scores in sorted order.
     """
 
     fraction: float = 0.5
@@ -84,8 +88,7 @@ class Split:
         checks.whole("seed", self.seed, least=0)
 
     def error_pairs(self, evidence: PairedRuns, alpha: float, objective: Objective) -> list[ErrorPair]:
-        rng = np.random.default_rng(self.seed)
-        parts = [self._divide(scores, rng) for scores in (evidence.out_scores, evidence.in_scores)]
+        parts = [self._divide(scores) for scores in (evidence.out_scores, evidence.in_scores)]
         (choose_out, certify_out), (choose_in, certify_in) = parts
         relation, size = evidence.relation, evidence.group_size
         chosen = _best_pair(PairedRuns(choose_out, choose_in, relation, size), alpha, objective).threshold
@@ -99,10 +102,11 @@ class Split:
     def on_rate_scale(self, evidence: PairedRuns) -> Split:
         return self
 
-    def _divide(self, scores: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def _divide(self, scores: Floats) -> tuple[Floats, Floats]:
         if len(scores) < 2:
             raise InvalidInput("scores", f"{len(scores)} in one world", "at least 2 to split", "use another strategy")
-        shuffled = rng.permutation(scores)
+        ordered = np.sort(scores)
+        shuffled = rng_for(self.seed, ordered).permutation(ordered)
         cut = min(max(1, round(self.fraction * len(scores))), len(scores) - 1)
         return shuffled[:cut], shuffled[cut:]
 
@@ -201,6 +205,7 @@ def _best_pair(evidence: PairedRuns, alpha: float, objective: Objective) -> Erro
     """The threshold, of all that tell the scores apart, whose limits prove most (on these scores)."""
     outs, ins = np.sort(evidence.out_scores), np.sort(evidence.in_scores)
     thresholds = np.unique(np.concatenate([outs, ins]))
+    thresholds = thresholds[:: -(-len(thresholds) // MOST_CANDIDATES)]
     fp = len(outs) - np.searchsorted(outs, thresholds, side="right")
     fn = np.searchsorted(ins, thresholds, side="right")
     fpr_high = upper_limit(fp, len(outs), alpha / 2)
