@@ -65,7 +65,8 @@ class Plan:
         if self.method.takes is not self.adversary.gives:
             fitting = [name for name in METHODS if name != "fixed" and method_named(name).takes is self.adversary.gives]
             expected = f"a method for {self.adversary.name} ({', '.join(fitting)})"
-            raise InvalidInput("method", self.method.name, expected, "leave it out for the default")
+            given = getattr(self.method, "thresholds", self.method).name
+            raise InvalidInput("method", given, expected, "leave it out for the default")
         checks.confidence(self.confidence)
         checks.whole("seed", self.seed, least=0)
         checks.delta(self.delta)

@@ -157,21 +157,27 @@ def strengths(a: Floats, b: Floats, n: int, m: int, family: Family, level: float
     return np.where(nothing, 0.0, low)
 
 
-def total_p_value(a: Floats, b: Floats, ranks: Ranks, family: Family, strength: float = 0.0) -> float:
+def total_p_value(a: Floats, b: Floats, ranks: Ranks, family: Family) -> float:
     """The pairs' p-values added up: a limit on the probability that any of them is shown."""
-    possible = (a >= 1) & (b <= ranks.m)
-    return float(p_values(a[possible], b[possible], ranks.n, ranks.m, family, strength).sum())
+    return float(_possible(a, b, ranks).p_values(family, 0.0).sum())
 
 
 def total_strength(a: Floats, b: Floats, ranks: Ranks, family: Family, level: float) -> float:
     """The strength at which the pairs' p-values add up to `level`: what a union bound over them refutes."""
+    nodes = _possible(a, b, ranks)
     low, high = 0.0, family.most
-    if total_p_value(a, b, ranks, family, low) > level:
+    if nodes.p_values(family, low).sum() > level:
         return low
     for _ in range(32):
         middle = (low + high) / 2
-        low, high = (middle, high) if total_p_value(a, b, ranks, family, middle) <= level else (low, middle)
+        low, high = (middle, high) if nodes.p_values(family, middle).sum() <= level else (low, middle)
     return low
+
+
+def _possible(a: Floats, b: Floats, ranks: Ranks) -> _Nodes:
+    """Quadrature for those pairs that could ever be shown."""
+    possible = (a >= 1) & (b <= ranks.m)
+    return _Nodes.of(a[possible], b[possible], ranks.n, ranks.m, certified=True)
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,16 @@ if TYPE_CHECKING:
 
 def audit(
     spec: Annotated[Path | None, typer.Argument(help="A TOML file; without it, the embedded default.")] = None,
-    trials: Annotated[int | None, typer.Option(help="Trainings in each of the two worlds.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Trainings in each world, or with all canaries.")] = None,
     confidence: Annotated[float | None, typer.Option(help="Of the lower bound and of a violation.")] = None,
     seed: Annotated[int | None, typer.Option(help="Every trial follows from it.")] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="The claimed ε; the noise is calibrated to it, whatever the spec says.")
     ] = None,
     adversary: Annotated[str | None, typer.Option(help="Who attacks: see `epsilometer list`.")] = None,
+    bound: Annotated[
+        str | None, typer.Option(help="How scores are judged: see `epsilometer list`; eprocess may stop early.")
+    ] = None,
     noise_scale: Annotated[
         float | None, typer.Option(help="A FAULT TO INJECT: multiply the noise that is really added.")
     ] = None,
@@ -45,6 +48,10 @@ def audit(
 
     - `epsilometer audit --noise-scale 0.5` audits the same training with half of its noise: violated.
 
+    - `epsilometer audit --bound eprocess --noise-scale 0.5` stops as soon as the claim is refuted.
+
+    - `epsilometer audit --adversary canaries` trains once, with many canaries.
+
     - `epsilometer audit my.toml --trials 1000 --out results --json`
     """
     from epsilometer.audit import Outcome, Spec, read_spec, run, spec_from_dict
@@ -52,7 +59,7 @@ def audit(
 
     chosen = read_spec(spec) if spec is not None else Spec()
     overrides: dict[str, dict[str, Any]] = {
-        "audit": {"trials": trials, "confidence": confidence, "seed": seed},
+        "audit": {"trials": trials, "confidence": confidence, "seed": seed, "bound": bound},
         "claim": {"epsilon": epsilon},
         "adversary": {"name": adversary},
         "faults": {"noise_scale": noise_scale},
