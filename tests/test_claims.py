@@ -125,6 +125,14 @@ def test_relations_never_meet_silently() -> None:
         require_same_relation("the claim", Relation.REPLACE, "the evidence", Relation.ADD_REMOVE)
 
 
+@given(epsilons, deltas, st.integers(1, 30), st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_groups_in_closed_form_are_steps_one_after_another(epsilon: float, delta: float, size: int, fprs) -> None:
+    claim, rates = PointClaim(epsilon, delta), np.array(fprs)
+    for _ in range(size):
+        rates = np.maximum(claim._max_tpr(rates), rates)
+    np.testing.assert_allclose(claim.max_tpr(fprs, size), rates, rtol=1e-9, atol=1e-13)
+
+
 @given(
     st.lists(st.tuples(st.floats(0, 40) | st.just(0.0), st.floats(0, 1) | st.just(0.0)), min_size=1, max_size=12),
     st.lists(st.floats(0, 1), min_size=1, max_size=20),

@@ -134,9 +134,7 @@ class ExactRank:
         best, epsilon = int(np.argmax(graded)), float(graded.max())
         if epsilon > 0 and self._simulates(ranks, alpha):
             u, v = self._boundary_draws(ranks, family, epsilon, alpha)
-            # A simulated audit crosses the boundary at every ε above the smallest that one of its pairs needs.
-            needed = np.sort(family.strengths(u, v).min(axis=1))
-            epsilon = float(needed[most_hits(self.simulations, alpha)])
+            epsilon = family.quantile(u, v, most_hits(self.simulations, alpha))
         elif epsilon > 0:
             epsilon = total_strength(*ranks.boundary(family, epsilon, alpha / ranks.tests), ranks, family, alpha)
         return epsilon, self._proof(evidence, ranks, best, alpha, higher)

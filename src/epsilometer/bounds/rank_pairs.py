@@ -21,7 +21,7 @@ import numpy as np
 from scipy import special
 
 from epsilometer.bounds.rates import epsilon_from_rates
-from epsilometer.claims import Claim, Floats, PointClaim, point_max_tpr
+from epsilometer.claims import Claim, Floats, PointClaim, group_max_tpr
 from epsilometer.evidence import PairedRuns
 
 # What is integrated grows with the rate. So the sum of each cell's probability times the value at its upper end is
@@ -51,15 +51,23 @@ class Points:
     group_size: int = 1
     most: float = 64.0
 
-    def max_tpr(self, strength: Floats, fpr: Floats) -> Floats:
-        rates = fpr
-        for _ in range(self.group_size):
-            rates = np.maximum(point_max_tpr(rates, strength, np.float64(self.delta)), rates)
-        return rates
+    def max_tpr(self, strength: Floats | np.float64, fpr: Floats) -> Floats:
+        return group_max_tpr(fpr, strength, self.delta, self.group_size)
 
-    def strengths(self, u: Floats, v: Floats) -> Floats:
-        """The smallest ε that allows the rates (FPR u, TPR v)."""
-        return epsilon_from_rates(u, 1.0 - v, self.delta, self.group_size)
+    def quantile(self, u: Floats, v: Floats, hits: int) -> float:
+        """The largest ε at which no more than `hits` of the simulated audits (rows) cross: some v below g(u).
+
+        An audit crosses at every ε above the smallest that one of its pairs needs.
+        """
+        if self.group_size == 1:
+            needed = epsilon_from_rates(u, 1.0 - v, self.delta).min(axis=1)
+            return float(np.partition(needed, hits)[hits])
+        low, high = 0.0, self.most
+        for _ in range(28):
+            middle = (low + high) / 2
+            crossing = np.any(v < self.max_tpr(np.float64(middle), u), axis=1)
+            low, high = (middle, high) if np.count_nonzero(crossing) <= hits else (low, middle)
+        return low
 
 
 @dataclass(frozen=True)

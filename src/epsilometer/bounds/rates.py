@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from epsilometer import checks
-from epsilometer.claims import Floats, point_max_tpr
+from epsilometer.claims import Floats, group_max_tpr
 from epsilometer.errors import InvalidInput
 
 
@@ -53,11 +53,9 @@ def epsilon_from_rates(fpr: ArrayLike, fnr: ArrayLike, delta: float = 0.0, group
         return single
     low = np.zeros_like(single)
     high = np.minimum(single, 700.0)  # one record needs at least as much as each of several
-    for _ in range(64):
+    for _ in range(48):
         middle = (low + high) / 2
-        reach = u
-        for _ in range(group_size):
-            reach = np.maximum(point_max_tpr(reach, middle, np.float64(delta)), reach)
+        reach = group_max_tpr(u, middle, delta, group_size)
         needs_more = reach < 1.0 - w
         low, high = np.where(needs_more, middle, low), np.where(needs_more, high, middle)
     return np.where(low >= 699.0, np.inf, low)
