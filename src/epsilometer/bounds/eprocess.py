@@ -26,7 +26,7 @@ from scipy import special
 
 from epsilometer import checks
 from epsilometer.bounds.chance import rng_for
-from epsilometer.bounds.method import MEANING, require_method_input, strongest
+from epsilometer.bounds.method import MEANING, OneWay, best_reading, require_method_input, strongest
 from epsilometer.bounds.rank_pairs import Family, Points, Single, rank_grid
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
 from epsilometer.bounds.worlds import share_refuted
@@ -82,21 +82,11 @@ class EProcess:
         self, evidence: PairedRuns, *, delta: float = 0.0, confidence: float = 0.95, direction: str = "higher"
     ) -> LowerBound:
         """The largest ε up to which every one of a fine grid is refuted."""
-        checks.delta(delta)
-        parts = require_method_input(self.name, evidence, confidence, direction)
-        family = Points(delta, evidence.group_size)
-        found = [self._bound(part.evidence, family, part.alpha) for part in parts]
-        epsilon, proof = max(found, key=lambda pair: pair[0])
-        return LowerBound(
-            epsilon=epsilon,
-            delta=delta,
-            confidence=confidence,
-            relation=evidence.relation,
-            method=f"{self.name}{MEANING[direction]}",
-            kind=self.kind,
-            proof=proof,
-            group_size=evidence.group_size,
-        )
+
+        def one_way(part: OneWay) -> tuple[float, Wealth]:
+            return self._bound(part.evidence, Points(delta, evidence.group_size), part.alpha)
+
+        return best_reading(self, evidence, delta, confidence, direction, self._label, one_way)
 
     def test(
         self, evidence: PairedRuns, claim: Claim, *, confidence: float = 0.95, direction: str = "higher"
@@ -110,8 +100,7 @@ class EProcess:
             pairs, highest = _highest(ordered, Single(claim, evidence.group_size), np.zeros(1))
             refuted = bool(highest[0] >= -math.log(part.alpha))
             proof = Wealth(int(pairs[0]), float(highest[0]))
-            label = f"{self.name}{MEANING[direction]}"
-            tests.append(ClaimTest(refuted, claim, confidence, label, self.kind, proof))
+            tests.append(ClaimTest(refuted, claim, confidence, self._label(direction), self.kind, proof))
         return strongest(tests)
 
     def enough(self, evidence: PairedRuns, claim: Claim, delta: float, confidence: float) -> bool:
@@ -146,6 +135,9 @@ class EProcess:
         refuted = highest >= -math.log(alpha)
         last = int(np.argmin(refuted)) - 1 if not refuted.all() else len(grid) - 1
         return (float(grid[last]) if last >= 0 else 0.0), Wealth(int(pairs[max(last, 0)]), float(highest[max(last, 0)]))
+
+    def _label(self, direction: str) -> str:
+        return f"{self.name}{MEANING[direction]}"
 
     def _ordered(self, evidence: PairedRuns) -> PairedRuns:
         """As many trials of each world, in the order in which to bet on them."""

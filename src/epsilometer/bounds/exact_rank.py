@@ -16,7 +16,7 @@ import numpy as np
 from epsilometer import checks
 from epsilometer.bounds.chance import most_hits
 from epsilometer.bounds.chance import p_value as simulated_p_value
-from epsilometer.bounds.method import MEANING, require_method_input, strongest
+from epsilometer.bounds.method import MEANING, OneWay, best_reading, require_method_input, strongest
 from epsilometer.bounds.rank_pairs import (
     Family,
     Points,
@@ -64,20 +64,11 @@ class ExactRank:
         self, evidence: PairedRuns, *, delta: float = 0.0, confidence: float = 0.95, direction: str = "higher"
     ) -> LowerBound:
         """The largest ε that is refuted at δ."""
-        checks.delta(delta)
-        parts = require_method_input(self.name, evidence, confidence, direction)
-        found = [self._bound(part.evidence, delta, part.alpha, part.higher) for part in parts]
-        epsilon, proof = max(found, key=lambda pair: pair[0])
-        return LowerBound(
-            epsilon=epsilon,
-            delta=delta,
-            confidence=confidence,
-            relation=evidence.relation,
-            method=self._label(direction),
-            kind=self.kind,
-            proof=proof,
-            group_size=evidence.group_size,
-        )
+
+        def one_way(part: OneWay) -> tuple[float, RankTest]:
+            return self._bound(part.evidence, delta, part.alpha, part.higher)
+
+        return best_reading(self, evidence, delta, confidence, direction, self._label, one_way)
 
     def test(
         self, evidence: PairedRuns, claim: Claim, *, confidence: float = 0.95, direction: str = "higher"

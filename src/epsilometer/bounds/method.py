@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from epsilometer import checks
-from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
+from epsilometer.bounds.result import ClaimTest, Kind, LowerBound, Proof
 from epsilometer.claims import Claim
 from epsilometer.errors import EvidenceMismatch, unknown_name
 from epsilometer.evidence import PairedRuns
@@ -76,6 +76,31 @@ def require_method_input(method: str, evidence: object, confidence: float, direc
     if direction == "either":
         return [OneWay(evidence, alpha / 2, True), OneWay(evidence.flipped(), alpha / 2, False)]
     return [OneWay(evidence, alpha, True) if direction == "higher" else OneWay(evidence.flipped(), alpha, False)]
+
+
+def best_reading(
+    method: Method,
+    evidence: PairedRuns,
+    delta: float,
+    confidence: float,
+    direction: str,
+    label: Callable[[str], str],
+    one_way: Callable[[OneWay], tuple[float, Proof]],
+) -> LowerBound:
+    """The larger of the bounds that the readings give, each at its share of α."""
+    checks.delta(delta)
+    found = [one_way(part) for part in require_method_input(method.name, evidence, confidence, direction)]
+    epsilon, proof = max(found, key=lambda pair: pair[0])
+    return LowerBound(
+        epsilon=epsilon,
+        delta=delta,
+        confidence=confidence,
+        relation=evidence.relation,
+        method=label(direction),
+        kind=method.kind,
+        proof=proof,
+        group_size=evidence.group_size,
+    )
 
 
 def strongest(tests: Sequence[ClaimTest]) -> ClaimTest:
