@@ -8,25 +8,37 @@ __version__ = "0.1.0"
 # Public names and the rooms they live in. Rooms load on first use, so that `epsilometer --help` is quick.
 _HOMES = {
     "epsilometer.accounting": ("DpSgd", "UpperBound", "account", "calibrate", "compare", "curve"),
-    "epsilometer.adversaries": ("ClipBkd", "Gradient"),
+    "epsilometer.adversaries": ("Canaries", "ClipBkd", "Gradient"),
     "epsilometer.audit": ("AuditResult", "Faults", "Outcome", "Plan", "Verdict", "claim_curve", "noise_for", "run"),
     "epsilometer.bounds": (
         "BestOnSame",
         "ClaimTest",
         "ClopperPearson",
+        "Cosines",
         "EProcess",
         "ExactRank",
         "Fixed",
         "LowerBound",
+        "OneRunPoint",
         "Simultaneous",
         "Split",
         "UnionBound",
+        "bailey",
+        "bayesian",
         "clopper_pearson",
+        "compare_bounds",
+        "cosine_canaries",
+        "eprocess",
         "eps_opt",
         "exact_rank",
+        "katz_log",
         "largest_noise_multiplier",
+        "one_run",
+        "one_run_fdp",
+        "pool_runs",
         "refutation_power",
         "refute_curve",
+        "refute_one_run",
         "trials_to_refute",
     ),
     "epsilometer.claims": ("Claim", "CurveClaim", "GaussianClaim", "PointClaim", "Relation"),
@@ -41,27 +53,39 @@ __all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
 
 if TYPE_CHECKING:
     from epsilometer.accounting import DpSgd, UpperBound, account, calibrate, compare, curve
-    from epsilometer.adversaries import ClipBkd, Gradient
+    from epsilometer.adversaries import Canaries, ClipBkd, Gradient
     from epsilometer.audit import AuditResult, Faults, Outcome, Plan, Verdict, claim_curve, noise_for, run
     from epsilometer.bounds import (
         BestOnSame,
         ClaimTest,
         ClopperPearson,
+        Cosines,
         EProcess,
         ExactRank,
         Fixed,
         LowerBound,
+        OneRunPoint,
         Simultaneous,
         Split,
         UnionBound,
+        bailey,
+        compare_bounds,
+        cosine_canaries,
         eps_opt,
+        katz_log,
         largest_noise_multiplier,
+        pool_runs,
         refutation_power,
         refute_curve,
+        refute_one_run,
         trials_to_refute,
     )
+    from epsilometer.bounds.bayesian import bayesian
     from epsilometer.bounds.clopper_pearson import clopper_pearson
+    from epsilometer.bounds.eprocess import eprocess
     from epsilometer.bounds.exact_rank import exact_rank
+    from epsilometer.bounds.one_run import one_run
+    from epsilometer.bounds.one_run_fdp import one_run_fdp
     from epsilometer.claims import Claim, CurveClaim, GaussianClaim, PointClaim, Relation
     from epsilometer.data import Dataset
     from epsilometer.data.digits import digits

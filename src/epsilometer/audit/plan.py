@@ -60,6 +60,8 @@ class Plan:
         for name, default in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
+        if not hasattr(self.method, "takes"):
+            raise InvalidInput("method", self.method, "a method such as ExactRank()", "method_named(name) gives one")
         least, what = (1, "trainings with all canaries") if one_run else (2, "counted for each world")
         checks.whole("trials", self.trials, least=least, most=10**8, remedy=f"trials are {what}")
         if self.method.takes is not self.adversary.gives:

@@ -20,7 +20,7 @@ from epsilometer.claims import Claim, require_same_relation
 from epsilometer.evidence import OneRun, PairedRuns
 
 Progress = Callable[[int, int], None]
-FIRST_LOOK, LOOK_AGAIN = 10, 1.05  # when a method that may stop early is asked whether it has enough
+FIRST_LOOK, LOOK_AGAIN = 10, 1.1  # when a method that may stop early is asked whether it has enough
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,6 +35,11 @@ class AuditResult:
     noise_limit: NoiseLimit | None  # none where no accountant's curve fits the training
     verdict: Verdict
     seconds: float
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether the method had enough before all trials were played: no other method holds for such scores."""
+        return isinstance(self.evidence, PairedRuns) and len(self.evidence.out_scores) < self.plan.trials
 
     def __repr__(self) -> str:
         return f"AuditResult({self.verdict}; {self.lower_bound}; {self.upper_bound})"

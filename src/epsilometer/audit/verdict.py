@@ -44,7 +44,7 @@ def decide(evidence: PairedRuns | OneRun, test: ClaimTest, method: Method) -> Ve
     Only a certified test can say `violated`. `consistent` needs power: the attack's strength (a lower limit on
     its μ) is doubled, as halving the noise would double it, and the same test is simulated at that strength.
     """
-    claim, percent = test.claim, f"{test.confidence:.4g} confidence"
+    claim, percent = test.claim, f"{test.confidence:.12g} confidence"
     if test.refuted and test.kind is Kind.CERTIFIED:
         return Verdict(Outcome.VIOLATED, f"an attack has {test.comparison} ({percent})")
     if claim.is_vacuous:

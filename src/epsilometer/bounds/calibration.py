@@ -153,23 +153,23 @@ def calibrate_bounds(
     checks.whole("repetitions", repetitions, least=1, most=10**7)
     checks.whole("trials", trials, least=2, most=10**7)
     checks.whole("seed", seed, least=0)
-    chosen = [name for name in BOUNDS if name != "clopper-pearson"] if bounds is None else list(bounds)
+    # Counts have no scores to draw, and a family has no mechanism here that belongs to it.
+    possible = [name for name in BOUNDS if name not in ("clopper-pearson", "one-run-gaussian")]
+    chosen = possible if bounds is None else list(dict.fromkeys(bounds))
     for name in chosen:
-        if name not in BOUNDS:
-            raise unknown_name("bound", name, BOUNDS)
+        if name not in possible:
+            raise unknown_name("bound", name, possible)
     pairs = [(name, mechanism) for name in chosen for mechanism in mechanisms if _applies(name, mechanism)]
     found = []
     for done, (name, mechanism) in enumerate(pairs):
-        if progress is not None:
-            progress(done, len(pairs))
         found.append(_cell(name, mechanism, repetitions, trials, alpha, seed))
+        if progress is not None:
+            progress(done + 1, len(pairs))
     return found
 
 
 def _applies(name: str, mechanism: Mechanism) -> bool:
-    """Ratio bounds know no δ, and the family of Gaussian DP no mechanism but its own."""
-    if name == "one-run-gaussian":
-        return False
+    """Ratio bounds know no δ."""
     return mechanism.delta == 0 or name not in ("katz-log", "bailey")
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from epsilometer.bounds.bayesian import bayesian
 from epsilometer.bounds.clopper_pearson import clopper_pearson
+from epsilometer.bounds.eprocess import EProcess
 from epsilometer.bounds.methods import DEFAULT, DEFAULT_ONE_RUN, METHODS, method_named
 from epsilometer.bounds.one_run import Plan as GuessPlan
 from epsilometer.bounds.one_run import one_run
@@ -30,6 +31,7 @@ class Settings:
     threshold: float | None = None
     guesses: GuessPlan = None
     seed: int = 0
+    in_order: bool = False  # the trials are as they came: an e-process need not shuffle them
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,15 @@ def _of_scores(name: str) -> Entry:
     def compute(evidence: Evidence, settings: Settings) -> LowerBound:
         assert isinstance(evidence, PairedRuns)
         method = method_named(name, settings.threshold, settings.seed)
+        if isinstance(method, EProcess):
+            method = replace(method, in_order=settings.in_order)
         return method.bound(
             evidence, delta=settings.delta, confidence=settings.confidence, direction=settings.direction
         )
 
     assumes = {
         "fixed": f"{INDEPENDENT}; a threshold chosen without them",
-        "best-on-same": "nothing is paid for the choice: too high",
+        "best-on-same": "nothing is paid for the choice of threshold",
     }
     return Entry(METHODS[name], assumes.get(name, INDEPENDENT), (PairedRuns,), compute)
 
@@ -136,16 +140,16 @@ def bound_named(name: str | None, evidence: Evidence, settings: Settings) -> Low
 def compare_bounds(evidence: Evidence, settings: Settings) -> dict[str, LowerBound | str]:
     """Every bound that takes this evidence, or a text that says why one does not apply. Each holds only by itself."""
     found: dict[str, LowerBound | str] = {}
+    errors: list[EpsilometerError] = []
     for name, entry in BOUNDS.items():
         if not isinstance(evidence, entry.takes) or (name == Fixed.name and settings.threshold is None):
             continue
-        own = settings if name in (Fixed.name, "bayesian", "katz-log", "bailey") else _without_threshold(settings)
+        keeps = name in (Fixed.name, "bayesian", "katz-log", "bailey")
         try:
-            found[name] = entry.compute(evidence, own)
+            found[name] = entry.compute(evidence, settings if keeps else replace(settings, threshold=None))
         except EpsilometerError as error:
+            errors.append(error)
             found[name] = str(error)
+    if len(errors) == len(found):  # then it is not the bounds that are wrong
+        raise errors[0]
     return found
-
-
-def _without_threshold(settings: Settings) -> Settings:
-    return Settings(settings.delta, settings.confidence, settings.direction, None, settings.guesses, settings.seed)

@@ -9,8 +9,8 @@ g, the wealth is multiplied by
 Under the claim TPR − w* ≤ s·(FPR − u*) = z, and X and Y are independent, so the expected factor is at most
 (1 + az)(1 − az) ≤ 1: the wealth is a non-negative supermartingale, and by Ville's inequality it ever reaches 1/α with
 probability at most α. With u* the Kullback–Leibler projection of a guess at (FPR, TPR) onto the claim, the factor is
-that guess's likelihood ratio against the best that the claim allows. A third of the wealth follows guesses from past
-counts, two thirds those from normal distributions fitted to past scores, which learn faster.
+that guess's likelihood ratio against the best that the claim allows. A quarter of the wealth follows guesses from past
+counts, the rest those from normal distributions fitted to past scores, which learn faster.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from epsilometer.evidence import PairedRuns
 
 FIRST = 5  # pairs to look at before the first bet
 # Standard errors by which guesses are drawn together: of many thresholds, the one chosen looks better than it is.
-CAUTION_COUNTS, CAUTION_NORMALS = 0.7, 0.3
-_LOG_SHARES = np.log([[1 / 3], [2 / 3]])  # of counts, of normals
-GROWTH = 0.06  # bets are chosen anew when there are so many more past pairs
-COARSE = 8  # strengths that share a threshold
+CAUTION_COUNTS, CAUTION_NORMALS = 1.0, 0.6
+_LOG_SHARES = np.log([[1 / 4], [3 / 4]])  # of counts, of normals
+GROWTH = 0.05  # bets are chosen anew when there are so many more past pairs
+COARSE = 16  # strengths that share a threshold
 _STEPS = np.linspace(0.0, 1.0, 25)[1:-1]
 _FEW_STEPS = np.linspace(0.0, 1.0, 9)[1:-1]
 
@@ -130,7 +130,7 @@ class EProcess:
 
     def _bound(self, evidence: PairedRuns, family: Points, alpha: float) -> tuple[float, Wealth]:
         ordered = self._ordered(evidence)
-        grid = _epsilons(len(ordered.in_scores))
+        grid = _epsilons(len(ordered.in_scores)) / evidence.group_size  # a group needs so much less of each record
         pairs, highest = _highest(ordered, family, grid)
         refuted = highest >= -math.log(alpha)
         last = int(np.argmin(refuted)) - 1 if not refuted.all() else len(grid) - 1
@@ -161,7 +161,7 @@ def eprocess(
 
     >>> rng = np.random.default_rng(0)
     >>> print(eprocess(PairedRuns(rng.normal(size=500), rng.normal(2, size=500)), delta=1e-5))
-    ε ≥ 2.226 at δ = 1e-05 (add-remove), certified, 0.95 confidence, eprocess
+    ε ≥ 2.316 at δ = 1e-05 (add-remove), certified, 0.95 confidence, eprocess
     """
     method = EProcess(in_order=in_order, seed=seed)
     return method.bound(evidence, delta=delta, confidence=confidence, direction=direction)
@@ -229,7 +229,8 @@ def _from_normals(outs: Floats, ins: Floats) -> tuple[Floats, Floats, Floats]:
     if not (spread > 0 and math.isfinite(spread)):
         return np.zeros(1), np.full(1, 0.5), np.full(1, 0.5)
     apart = float(ins.mean() - outs.mean()) / spread
-    apart = max(0.0, apart - CAUTION_NORMALS * math.sqrt(2.0 / past))
+    caution = CAUTION_NORMALS * min(1.0, 0.5 + past / 400)  # bolder in the beginning: strong attacks end soon
+    apart = max(0.0, apart - caution * math.sqrt(2.0 / past))
     z = np.linspace(-1.5, max(3.5, apart + 1.0), 24)
     return outs.mean() + spread * z, _inside(special.ndtr(-z), past), _inside(special.ndtr(apart - z), past)
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from epsilometer import checks
 from epsilometer.bounds.one_run_fdp import one_run_fdp, refute_one_run
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
 from epsilometer.claims import Claim
@@ -27,6 +28,11 @@ class OneRunPoint:
     name: ClassVar[str] = "one-run-point"
     kind: ClassVar[Kind] = Kind.CERTIFIED
     takes: ClassVar[type] = OneRun
+
+    def __post_init__(self) -> None:
+        if self.guesses is not None:
+            checks.whole("guesses", self.guesses, least=1)
+        checks.whole("seed", self.seed, least=0)
 
     def bound(
         self, evidence: OneRun, *, delta: float = 0.0, confidence: float = 0.95, direction: str = "higher"

@@ -45,6 +45,8 @@ def epsilon_from_rates(fpr: ArrayLike, fnr: ArrayLike, delta: float = 0.0, group
     """
     checks.delta(delta)
     u, w = np.broadcast_arrays(np.asarray(fpr, np.float64), np.asarray(fnr, np.float64))
+    if np.any(~((u >= 0) & (u <= 1) & (w >= 0) & (w <= 1))):
+        raise InvalidInput("fpr, fnr", (fpr, fnr), "rates in [0, 1]")
     with np.errstate(divide="ignore", invalid="ignore"):
         direct = np.log(np.maximum(1.0 - w - delta, 0.0)) - np.log(u)
         complement = np.log(np.maximum(1.0 - u - delta, 0.0)) - np.log(w)

@@ -125,7 +125,7 @@ def _estimate(
 ) -> LowerBound:
     pair, source = one_test(name, evidence, delta, confidence, thresholds)
     if delta != 0:
-        raise InvalidInput("delta", delta, "0 with a ratio of rates", "use clopper_pearson or bayesian for δ > 0")
+        raise InvalidInput("delta", delta, "0 with a ratio of rates", "use bayesian or a certified bound for δ > 0")
     c, alpha = pair.counts, (1.0 - confidence) / 2
     ratios = {
         "TPR/FPR": float(limit(c.tp, c.in_trials, c.fp, c.out_trials, alpha)),

@@ -137,7 +137,7 @@ class LowerBound:
         at = f"at δ = {self.delta:g} ({self.relation}{_groups(self.group_size)})"
         if self.kind is Kind.ESTIMATE:
             return f"ε ≈ {self.epsilon:.3f} {at}: an estimate, not a bound; {self.method}"
-        return f"ε ≥ {self.epsilon:.3f} {at}, {self.kind}, {self.confidence:.4g} confidence, {self.method}"
+        return f"ε ≥ {self.epsilon:.3f} {at}, {self.kind}, {self.confidence:.12g} confidence, {self.method}"
 
     def __repr__(self) -> str:
         return f"LowerBound({self})"
@@ -183,7 +183,7 @@ class ClaimTest:
 
     def __str__(self) -> str:
         verb = "refuted" if self.refuted else "not refuted"
-        sure = f"{self.kind}, {self.confidence:.4g} confidence, {self.method}"
+        sure = f"{self.kind}, {self.confidence:.12g} confidence, {self.method}"
         return f"{self.claim.describe()}: {verb} ({sure}); {self.comparison}"
 
     def __repr__(self) -> str:
@@ -212,7 +212,7 @@ class NoiseLimit:
 
     def __str__(self) -> str:
         sign = "≈" if self.kind is Kind.ESTIMATE else "≤"
-        sure = "an estimate, not a limit" if self.kind is Kind.ESTIMATE else f"{self.confidence:.4g} confidence"
+        sure = "an estimate, not a limit" if self.kind is Kind.ESTIMATE else f"{self.confidence:.12g} confidence"
         return f"noise multiplier {sign} {self.noise_multiplier:.3g}, {self.kind}, {sure}, {self.method}"
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from epsilometer.cli.output import emit_json, print_table
-from epsilometer.errors import EvidenceMismatch, InvalidInput
+from epsilometer.errors import EvidenceMismatch, InvalidInput, unknown_name
 
 if TYPE_CHECKING:
     from epsilometer.bounds.catalogue import Evidence, Settings
@@ -28,6 +28,9 @@ Direction = Annotated[str, typer.Option(help="Which scores mean member: higher, 
 GroupSize = Annotated[int, typer.Option(help="Records in which the worlds differ, or that a canary has.")]
 RelationOption = Annotated[str, typer.Option(help="add-remove, replace or zero-out.")]
 Seed = Annotated[int, typer.Option(help="Of random halves, orders and simulations.")]
+InOrder = Annotated[
+    bool, typer.Option("--in-order", help="Trials stand as they came (in each world): eprocess need not shuffle.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
 
@@ -48,6 +51,7 @@ def bound(
     relation: RelationOption = "add-remove",
     claim: Annotated[float | None, typer.Option(help="A claimed ε to test; exit code 1 if refuted.")] = None,
     seed: Seed = 0,
+    in_order: InOrder = False,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """A lower bound on ε from an attack's scores or counts.
@@ -66,7 +70,7 @@ def bound(
 
     if claim is not None:
         checks.real("--claim", claim, above=0, closed="[]")
-    settings = _settings(counts, one_run, delta, confidence, threshold, guesses, direction, seed)
+    settings = _settings(counts, one_run, delta, confidence, threshold, guesses, direction, seed, in_order)
     name = "fixed" if method is None and threshold is not None else method
     evidence = _evidence(scores, counts, one_run, group_size, relation)
     try:
@@ -102,6 +106,7 @@ def compare(
     group_size: GroupSize = 1,
     relation: RelationOption = "add-remove",
     seed: Seed = 0,
+    in_order: InOrder = False,
     as_json: AsJson = False,
 ) -> None:
     """Every applicable bound in one table: ε, kind, and what it assumes.
@@ -117,9 +122,12 @@ def compare(
     from epsilometer.bounds import LowerBound
     from epsilometer.bounds.catalogue import BOUNDS, compare_bounds
 
-    settings = _settings(counts, one_run, delta, confidence, threshold, guesses, direction, seed)
+    settings = _settings(counts, one_run, delta, confidence, threshold, guesses, direction, seed, in_order)
     evidence = _evidence(scores, counts, one_run, group_size, relation)
-    found = compare_bounds(evidence, settings)
+    try:
+        found = compare_bounds(evidence, settings)
+    except InvalidInput as error:
+        raise _as_option(error) from None
     if as_json:
         bounds = {n: b.to_dict() if isinstance(b, LowerBound) else {"not_applicable": b} for n, b in found.items()}
         emit_json({"bounds": {n: {**b, "assumes": BOUNDS[n].assumes} for n, b in bounds.items()}})
@@ -143,14 +151,20 @@ def _settings(
     guesses: int | None,
     direction: str,
     seed: int,
+    in_order: bool,
 ) -> Settings:
     """The settings, once none is given that its evidence has no use for."""
     from epsilometer import checks
     from epsilometer.bounds.catalogue import Settings
+    from epsilometer.bounds.method import MEANING
 
     checks.delta(delta)
     checks.confidence(confidence)
     checks.whole("seed", seed, least=0)
+    if direction not in MEANING:
+        raise unknown_name("--direction", direction, MEANING)
+    if threshold is not None:
+        checks.real("--threshold", threshold, closed="[]")
     useless: list[tuple[str, object, object, str, str]] = []
     if counts is not None:
         why = "counts already come from a chosen test"
@@ -163,7 +177,7 @@ def _settings(
     for option, value, default, expected, remedy in useless:
         if value != default:
             raise InvalidInput(option, value, expected, remedy)
-    return Settings(delta, confidence, direction, threshold, guesses, seed)
+    return Settings(delta, confidence, direction, threshold, guesses, seed, in_order)
 
 
 def _evidence(

@@ -13,6 +13,7 @@ from epsilometer.errors import InvalidInput
 if TYPE_CHECKING:
     from epsilometer.bounds.calibration import Cell
 
+FILES = ("calibration.md", "calibration.svg", "calibration.json")
 HEADER = ("bound", "kind", "mechanism", "exceeds the truth", "95 % interval", "bound / truth")
 
 
@@ -39,8 +40,8 @@ def calibrate(
     from epsilometer.bounds.calibration import calibrate_bounds
 
     alpha = 1.0 - checks.confidence(confidence)
-    if out is not None and out.exists() and not out.is_dir():
-        raise InvalidInput("--out", str(out), "a folder", "name another one")
+    if out is not None:
+        _prepare(out)
 
     def progress(done: int, cells: int) -> None:
         say(f"measured: {done} of {cells}")
@@ -50,6 +51,7 @@ def calibrate(
     )
     if out is not None:
         _write(cells, out)
+        say(f"wrote {', '.join(FILES)} in {out}")
     if as_json:
         emit_json({"cells": [cell.to_dict() for cell in cells]})
         return
@@ -70,6 +72,17 @@ def _rows(cells: list[Cell]) -> list[tuple[str, ...]]:
     ]
 
 
+def _prepare(out: Path) -> None:
+    """Fail before the measurements, not after them."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput("--out", str(out), f"a folder to write to ({error.strerror})", "name another one") from None
+    for name in FILES:
+        if (out / name).exists():
+            raise InvalidInput("--out", str(out), f"a folder without {name}", "name another one")
+
+
 def _write(cells: list[Cell], out: Path) -> None:
     import json
 
@@ -79,14 +92,13 @@ def _write(cells: list[Cell], out: Path) -> None:
     document = plain({"schema": SCHEMA, "cells": [cell.to_dict() for cell in cells]})
     lines = ["| " + " | ".join(HEADER) + " |", "|---" * len(HEADER) + "|"]
     lines += ["| " + " | ".join(row) + " |" for row in _rows(cells)]
-    files = {
-        "calibration.md": "\n".join(lines) + "\n",
-        "calibration.svg": calibration_figure(cells),
-        "calibration.json": json.dumps(document, indent=2, allow_nan=False) + "\n",
-    }
+    texts = (
+        "\n".join(lines) + "\n",
+        calibration_figure(cells),
+        json.dumps(document, indent=2, allow_nan=False) + "\n",
+    )
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
+        for name, text in zip(FILES, texts, strict=True):
             (out / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise InvalidInput("--out", str(out), f"a folder to write to ({error.strerror})") from None

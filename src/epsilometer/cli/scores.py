@@ -82,8 +82,10 @@ def _rows(content: bytes, argument: str, side: str) -> list[tuple[int, float]]:
         for row in lines:
             if not any(cell.strip() for cell in row):
                 continue
-            if len(row) <= max(side_at, score_at):
-                raise InvalidInput(f"line {lines.line_num}", row, f"{len(header)} values")
+            if len(row) != len(header):
+                raise InvalidInput(
+                    f"line {lines.line_num}", row, f"{len(header)} values", "write decimals with a point"
+                )
             found.append((_side(row[side_at], side, lines.line_num), _score(row[score_at], lines.line_num)))
     except csv.Error as error:
         raise InvalidInput(argument, str(error), "a CSV text file") from None

@@ -25,6 +25,7 @@ def to_json(result: AuditResult) -> dict[str, Any]:
         "claim_test": result.test.to_dict(),
         "noise_multiplier": {"claimed": plan.recipe.noise_multiplier, "limit": limit and limit.to_dict()},
         "trials": result.evidence.sizes,
+        "stopped_early": result.stopped_early,
         "seconds": round(result.seconds, 3),
         "seed": plan.seed,
         "faults": plan.to_dict()["faults"],

@@ -8,7 +8,7 @@ from html import escape
 
 from epsilometer.bounds.calibration import Cell
 
-WIDTH, LABELS, ROW, TOP, BOTTOM = 860, 170, 26, 46, 44
+WIDTH, LABELS, ROW, TOP, BOTTOM = 860, 170, 26, 58, 44
 
 
 def calibration_figure(cells: Sequence[Cell]) -> str:
@@ -25,10 +25,10 @@ def calibration_figure(cells: Sequence[Cell]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
         f'font-size="12" role="img" aria-label="Measured false-alarm rates of bounds">',
         f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
-        f'<text x="{LABELS}" y="20">How often a bound exceeds the truth, 95 % intervals; '
+        f'<text x="{LABELS}" y="16">How often a bound exceeds the truth, 95 % intervals; '
         f"filled: certified, hollow: not</text>",
     ]
-    for tick in (0.0, 0.01, 0.05, 0.1, 0.2, 0.4, 0.8):
+    for tick in (0.0, 0.01, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0):
         if tick <= most:
             parts.append(f'<line x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{TOP - 12}" y2="{height - BOTTOM + 6}" '
                          f'stroke="#ddd"/>')  # fmt: skip

@@ -26,6 +26,7 @@ def summary(result: AuditResult) -> str:
                       f"controls {plan.adversary.threat.controls}, knows {plan.adversary.threat.knows}"),
         ("trials", f"{result.evidence.describe()}, "
                    f"seed {plan.seed}, {result.seconds:.1f} s"),
+        *_stopped(result),
         ("proved", str(low)),
         ("", f"from {low.proof}"),
         ("against claim", test.comparison),
@@ -34,6 +35,12 @@ def summary(result: AuditResult) -> str:
     ]  # fmt: skip
     width = max(len(label) for label, _ in rows)
     return "\n".join(f"{label:<{width}}  {text}" for label, text in rows)
+
+
+def _stopped(result: AuditResult) -> list[tuple[str, str]]:
+    if not result.stopped_early:
+        return []
+    return [("", f"stopped early by {result.plan.method.name}: no other method is valid on these scores")]
 
 
 def _noise(result: AuditResult) -> list[tuple[str, str]]:
