@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from epsilometer import (
     BestOnSame,
     ClipBkd,
     ClopperPearson,
+    EProcess,
     ExactRank,
     Fixed,
     Gradient,
@@ -317,3 +319,9 @@ def test_a_target_is_enough() -> None:
     result = run(parse_spec(text).plan())
     assert result.lower_bound.epsilon >= 0.2
     assert len(result.evidence.out_scores) < 400
+
+
+def test_an_audit_takes_trials_in_their_own_order() -> None:
+    """A shuffled e-process would not be valid after an early stop, however the plan was made."""
+    plan = parse_spec("").plan()
+    assert replace(plan, method=EProcess()).method == EProcess(in_order=True)

@@ -188,6 +188,31 @@ def test_sorted_files_do_not_fool_an_eprocess() -> None:
     assert refuted <= 8
 
 
+def test_equal_worlds_are_not_paired_score_by_score() -> None:
+    """Worlds with the same scores must not be shuffled in the same way: pairs would no longer be independent."""
+    same = PairedRuns(np.arange(200.0), np.arange(200.0))
+    ordered = EProcess()._ordered(same)
+    assert np.mean(ordered.out_scores == ordered.in_scores) < 0.1
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(1, 60), st.floats(0, 5), st.integers(0, 999), st.booleans())
+def test_the_boundary_has_what_was_shown(n: int, mu: float, seed: int, discrete: bool) -> None:
+    """Else the simulated event would be rarer than what was seen, and its p-value too small."""
+    runs = gaussian_runs(mu, n, n, seed)
+    if discrete:
+        runs = PairedRuns(np.round(runs.out_scores), np.round(runs.in_scores))
+    ranks = ExactRank()._ranks(n, n)
+    for family in (Points(0.0), Points(1e-3, 2), Gaussians()):
+        grades = ranks.grades(runs, family, 0.05 / ranks.tests)
+        best = int(np.argmax(grades))
+        if grades[best] > 0:
+            a, b = ranks.boundary(family, float(grades[best]), 0.05 / ranks.tests)
+            shown_a, shown_b = ranks.shown(runs)
+            assert shown_a[best] <= a[best]
+            assert shown_b[best] >= b[best]
+
+
 def test_an_eprocess_says_when_it_is_enough() -> None:
     runs, claim = gaussian_runs(2.0, 400, 400), GaussianClaim(3.0)
     assert not EProcess().enough(runs, claim, 1e-5, 0.95)

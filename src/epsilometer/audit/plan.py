@@ -10,7 +10,7 @@ from typing import Any
 from epsilometer import checks
 from epsilometer.accounting import ACCOUNTANTS, UpperBound, account, calibrate, curve
 from epsilometer.adversaries import Adversary
-from epsilometer.bounds import METHODS, Method, default_method, method_as_dict, method_named
+from epsilometer.bounds import METHODS, EProcess, Method, default_method, method_as_dict, method_named
 from epsilometer.claims import Claim, CurveClaim, PointClaim, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput, unknown_name
@@ -62,6 +62,8 @@ class Plan:
                 object.__setattr__(self, name, default)
         if not hasattr(self.method, "takes"):
             raise InvalidInput("method", self.method, "a method such as ExactRank()", "method_named(name) gives one")
+        if isinstance(self.method, EProcess):  # it may stop the audit, which only the trials' own order allows
+            object.__setattr__(self, "method", replace(self.method, in_order=True))
         least, what = (1, "trainings with all canaries") if one_run else (2, "counted for each world")
         checks.whole("trials", self.trials, least=least, most=10**8, remedy=f"trials are {what}")
         if self.method.takes is not self.adversary.gives:

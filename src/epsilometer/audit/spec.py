@@ -148,7 +148,7 @@ class Spec(_Section):
         return PointClaim(epsilon, self.claim.delta, relation)
 
     def _method(self, adversary: Adversary) -> Method:
-        """The method that is asked for; trials come in an order that an e-process may rely on."""
+        """The method that is asked for, or the default for the adversary."""
         audit = self.audit
         name = audit.bound or ("fixed" if audit.threshold is not None else None)
         if name is None:
@@ -159,7 +159,7 @@ class Spec(_Section):
             except InvalidInput as error:
                 raise error.renamed("bound") if error.argument == "method" else error from None
         if isinstance(method, EProcess):
-            return EProcess(audit.target, in_order=True, seed=audit.seed)
+            return EProcess(audit.target, seed=audit.seed)
         if audit.target is not None:
             raise InvalidInput("target", audit.target, 'a number only with bound = "eprocess", which may stop early')
         return method

@@ -24,7 +24,6 @@ from epsilometer.bounds.rank_pairs import (
     Single,
     family_of,
     rank_grid,
-    strengths,
     total_p_value,
     total_strength,
 )
@@ -120,8 +119,7 @@ class ExactRank:
     def _bound(self, evidence: PairedRuns, delta: float, alpha: float, higher: bool) -> tuple[float, RankTest]:
         ranks = self._ranks(len(evidence.out_scores), len(evidence.in_scores))
         family = Points(delta, evidence.group_size)
-        a, b = ranks.shown(evidence)
-        graded = strengths(a, b, ranks.n, ranks.m, family, alpha / ranks.tests)
+        graded = ranks.grades(evidence, family, alpha / ranks.tests)
         best, epsilon = int(np.argmax(graded)), float(graded.max())
         if epsilon > 0 and self._simulates(ranks, alpha):
             u, v = self._boundary_draws(ranks, family, epsilon, alpha)
@@ -135,8 +133,7 @@ class ExactRank:
     ) -> ClaimTest:
         ranks = self._ranks(len(evidence.out_scores), len(evidence.in_scores))
         family = family_of(claim, evidence.group_size)
-        a, b = ranks.shown(evidence)
-        graded = strengths(a, b, ranks.n, ranks.m, family, alpha / ranks.tests)
+        graded = ranks.grades(evidence, family, alpha / ranks.tests)
         best = int(np.argmax(graded))
         p_value = self._p_value(ranks, family, float(graded.max()), claim, evidence.group_size, alpha)
         proof = self._proof(evidence, ranks, best, p_value, higher)

@@ -109,6 +109,14 @@ class Ranks:
         a2 = np.searchsorted(-out, -member[b2 - 1], side="right") + 1  # the first out-score strictly below
         return np.r_[a1, a2].astype(np.float64), np.r_[b1, b2].astype(np.float64)
 
+    def grades(self, evidence: PairedRuns, family: Family, level: float) -> Floats:
+        """About the strength that each test refutes alone; computed as `boundary` does, so that the two agree."""
+        a, b = self.shown(evidence)
+        split = len(self.out_top)
+        by_out = strengths(a[:split], b[:split], self.n, self.m, family, level)
+        by_in = strengths(self.m + 1 - b[split:], self.n + 1 - a[split:], self.m, self.n, family, level)
+        return np.concatenate([by_out, by_in])
+
     def boundary(self, family: Family, strength: float, level: float) -> tuple[Floats, Floats]:
         """The weakest pair of each test with a p-value of at most `level` at that strength; b = m + 1 if there is none.
 

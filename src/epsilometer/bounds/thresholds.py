@@ -88,7 +88,9 @@ class Split:
         checks.whole("seed", self.seed, least=0)
 
     def error_pairs(self, evidence: PairedRuns, alpha: float, objective: Objective) -> list[ErrorPair]:
-        parts = [self._divide(scores) for scores in (evidence.out_scores, evidence.in_scores)]
+        worlds = np.sort(evidence.out_scores), np.sort(evidence.in_scores)
+        rng = rng_for(self.seed, *worlds)
+        parts = [self._divide(scores, rng) for scores in worlds]
         (choose_out, certify_out), (choose_in, certify_in) = parts
         relation, size = evidence.relation, evidence.group_size
         chosen = _best_pair(PairedRuns(choose_out, choose_in, relation, size), alpha, objective).threshold
@@ -102,11 +104,10 @@ class Split:
     def on_rate_scale(self, evidence: PairedRuns) -> Split:
         return self
 
-    def _divide(self, scores: Floats) -> tuple[Floats, Floats]:
+    def _divide(self, scores: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
         if len(scores) < 2:
             raise InvalidInput("scores", f"{len(scores)} in one world", "at least 2 to split", "use another strategy")
-        ordered = np.sort(scores)
-        shuffled = rng_for(self.seed, ordered).permutation(ordered)
+        shuffled = rng.permutation(scores)
         cut = min(max(1, round(self.fraction * len(scores))), len(scores) - 1)
         return shuffled[:cut], shuffled[cut:]
 
