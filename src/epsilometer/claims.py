@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import hashlib
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -326,7 +327,14 @@ class CurveClaim(Claim):
         return f"the trade-off curve of {self.name}, {self.relation}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"form": "curve", "name": self.name, "points": len(self.epsilons), "relation": self.relation.value}
+        points = np.round([self.epsilons, self.deltas], 9).tolist()  # coarser than rounding on another machine
+        return {
+            "form": "curve",
+            "name": self.name,
+            "points": len(self.epsilons),
+            "sha256": hashlib.sha256(str(points).encode()).hexdigest(),
+            "relation": self.relation.value,
+        }
 
 
 def point_max_tpr(fpr: Floats, epsilon: Floats | np.float64, delta: Floats | np.float64) -> Floats:

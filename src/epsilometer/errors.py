@@ -24,6 +24,10 @@ class InvalidInput(EpsilometerError, ValueError):
         text = f"{_one_line(argument)} = {_one_line(repr(value))}: expected {expected}"
         super().__init__(f"{text}; {remedy}" if remedy else text)
 
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Errors travel between processes."""
+        return type(self), (self.argument, self.value, self.expected, self.remedy)
+
     def renamed(self, argument: str) -> InvalidInput:
         """The same error about an argument that the user knows by another name."""
         return InvalidInput(argument, self.value, self.expected, self.remedy)
@@ -37,10 +41,14 @@ class RelationMismatch(EpsilometerError, ValueError):
     """Two statements about different neighbouring relations were about to be compared."""
 
     def __init__(self, first: str, first_relation: str, second: str, second_relation: str) -> None:
+        self._parts = (first, first_relation, second, second_relation)
         super().__init__(
             f"{first} speaks of the {first_relation} relation, {second} of {second_relation}: "
             f"epsilons of different relations cannot be compared; state both under one relation"
         )
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), self._parts
 
 
 def unknown_name(argument: str, value: object, valid: Iterable[str]) -> InvalidInput:

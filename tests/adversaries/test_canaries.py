@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from epsilometer import Dataset, InvalidInput, OneRun, PointClaim, Recipe, Relation, digits, run
-from epsilometer.adversaries import ADVERSARIES, Canaries, CanaryGame
-from epsilometer.audit import Outcome, Plan, craft, parse_spec, run_canaries
+from epsilometer.adversaries import ADVERSARIES, IN, Canaries
+from epsilometer.audit import Outcome, Plan, craft, evidence_of, parse_spec, run_trials
 from epsilometer.bounds import OneRunPoint, one_run
 from epsilometer.training import network_for
 
@@ -18,9 +18,10 @@ def plan(adversary: Canaries, sigma: float = 0.5, **changes) -> Plan:
 
 
 def played(chosen: Plan, index: int = 0) -> OneRun:
-    game = craft(chosen)
-    assert isinstance(game, CanaryGame)
-    return run_canaries(chosen, game, index)
+    results = {(IN, index): run_trials(chosen, [(IN, index)])[0] for index in range(index + 1)}
+    size = chosen.adversary.canaries
+    pooled = evidence_of(chosen, results, index + 1)
+    return OneRun(pooled.scores[-size:], pooled.member[-size:])
 
 
 def test_a_run_is_a_pure_function_of_plan_and_index() -> None:

@@ -1,28 +1,61 @@
 """Plan → game → trials → evidence → bound → verdict."""
 
+from epsilometer.audit.directory import RESULTS, STORE, run_directory, stores_below
+from epsilometer.audit.executors import EXECUTORS, Auto, Executor, Inline, Local, OnRay, TrialsFailed, executor_named
 from epsilometer.audit.plan import Faults, Plan, claim_curve, noise_for
+from epsilometer.audit.preview import Preview, preview
+from epsilometer.audit.progress import Progress, Snapshot
 from epsilometer.audit.runner import AuditResult, judge, play, run
 from epsilometer.audit.spec import Spec, parse_spec, read_spec, spec_from_dict
-from epsilometer.audit.trial import craft, run_canaries, run_trials
+from epsilometer.audit.sqlite_store import SqliteStore
+from epsilometer.audit.store import MemoryStore, Store, StoredRun, StoreError
+from epsilometer.audit.templates import TEMPLATES, template
+from epsilometer.audit.trial import Results, Trial, craft, evidence_of, run_trials, toss_coins
 from epsilometer.audit.verdict import Outcome, Verdict, decide
 
 __all__ = [
+    "EXECUTORS",
+    "RESULTS",
+    "STORE",
+    "TEMPLATES",
     "AuditResult",
+    "Auto",
+    "Executor",
     "Faults",
+    "Inline",
+    "Local",
+    "MemoryStore",
+    "OnRay",
     "Outcome",
     "Plan",
+    "Preview",
+    "Progress",
+    "Results",
+    "Snapshot",
     "Spec",
+    "SqliteStore",
+    "Store",
+    "StoreError",
+    "StoredRun",
+    "Trial",
+    "TrialsFailed",
     "Verdict",
     "claim_curve",
     "craft",
     "decide",
+    "evidence_of",
+    "executor_named",
     "judge",
     "noise_for",
     "parse_spec",
     "play",
+    "preview",
     "read_spec",
     "run",
-    "run_canaries",
+    "run_directory",
     "run_trials",
     "spec_from_dict",
+    "stores_below",
+    "template",
+    "toss_coins",
 ]

@@ -15,7 +15,8 @@ from epsilometer.claims import Claim, CurveClaim, PointClaim, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import OneRun
-from epsilometer.training import Recipe
+from epsilometer.plain import plain
+from epsilometer.training import ModuleNetwork, Recipe, network_for
 
 TRIAL_VERSION = 1  # raised whenever the same plan would give other scores
 
@@ -111,13 +112,16 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data; two plans with the same dictionary give the same scores."""
+        network = network_for(self.recipe, self.data)
+        module = {"module_sha256": network.fingerprint()} if isinstance(network, ModuleNetwork) else {}
         return {
             "trial_version": TRIAL_VERSION,
             "claim": self.claim.to_dict(),
             "delta": self.delta,
             "data": {"name": self.data.name, "records": len(self.data), "sha256": self.data.fingerprint()},
-            "recipe": self.recipe.to_dict(),
+            "recipe": self.recipe.to_dict() | module,
             "adversary": {"name": self.adversary.name, **asdict(self.adversary)},  # type: ignore[call-overload]
+            "evidence": self.adversary.gives.__name__,
             "trials": self.trials,
             "confidence": self.confidence,
             "method": method_as_dict(self.method),
@@ -126,9 +130,13 @@ class Plan:
             "accountant": self.accountant,
         }
 
+    def to_json(self) -> str:
+        """The same as text, always in the same words."""
+        return json.dumps(plain(self.to_dict()), sort_keys=True)
+
     def fingerprint(self) -> str:
         """A hash of the whole plan."""
-        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
 
 def claim_curve(recipe: Recipe, relation: Relation | str = Relation.ADD_REMOVE) -> Claim:

@@ -1,26 +1,22 @@
-"""Runs a plan in this process: trials → evidence → bound → verdict."""
+"""Runs a plan: trials → evidence → bound → verdict. What is stored is not played again."""
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 
-import numpy as np
-from threadpoolctl import threadpool_limits
-
 from epsilometer.accounting import DpSgd, UpperBound, curve
-from epsilometer.adversaries import IN, OUT, CanaryGame, Game
+from epsilometer.audit.executors import Executor, Inline
+from epsilometer.audit.groups import Groups
 from epsilometer.audit.plan import Plan
-from epsilometer.audit.trial import craft, run_canaries, run_trials
+from epsilometer.audit.progress import Progress, Reporter
+from epsilometer.audit.store import MemoryStore, Store
+from epsilometer.audit.tally import Tally
 from epsilometer.audit.verdict import Verdict, decide
-from epsilometer.bounds import ClaimTest, LowerBound, NoiseLimit, Sequential, largest_noise_multiplier, pool_runs
-from epsilometer.claims import Claim, require_same_relation
+from epsilometer.bounds import ClaimTest, LowerBound, NoiseLimit, Sequential, largest_noise_multiplier
+from epsilometer.claims import Claim
 from epsilometer.evidence import OneRun, PairedRuns
-
-Progress = Callable[[int, int], None]
-FIRST_LOOK, LOOK_AGAIN = 10, 1.1  # when a method that may stop early is asked whether it has enough
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,46 +41,44 @@ class AuditResult:
         return f"AuditResult({self.verdict}; {self.lower_bound}; {self.upper_bound})"
 
 
-def run(plan: Plan, progress: Progress | None = None) -> AuditResult:
-    """Play the plan's game and judge its claim."""
+def run(
+    plan: Plan, progress: Progress | None = None, *, store: Store | None = None, executor: Executor | None = None
+) -> AuditResult:
+    """Play the plan's game and judge its claim.
+
+    Trials that `store` has are not played again, and new ones are kept there; without a store, nothing is kept.
+    `executor` says who plays: this process, if nothing else is said. Neither changes a result.
+    """
+    store = MemoryStore() if store is None else store
+    store.begin(plan)
+    evidence = play(plan, store, executor or Inline(), progress)
     started = time.perf_counter()
-    result = judge(plan, play(plan, progress))
-    return replace(result, seconds=time.perf_counter() - started)
+    result = judge(plan, evidence)
+    result = replace(result, seconds=store.begin(plan).seconds + time.perf_counter() - started)
+    store.conclude(
+        plan.fingerprint(),
+        {"verdict": result.verdict.to_dict(), "lower_bound": result.lower_bound.to_dict(), "seconds": result.seconds},
+    )
+    return result
 
 
-def play(plan: Plan, progress: Progress | None = None) -> PairedRuns | OneRun:
+def play(plan: Plan, store: Store, executor: Executor, progress: Progress | None = None) -> PairedRuns | OneRun:
     """All trials of a plan, or as many as its method needs if it may stop early."""
-    with threadpool_limits(limits=1):  # small products: threads cost more than they bring, and change rounding
-        game = craft(plan)
-        require_same_relation("the claim", plan.relation, "the game", game.relation)
-        if isinstance(game, CanaryGame):
-            return _play_canaries(plan, game, progress)
-        return _play_pairs(plan, game, progress)
-
-
-def _play_pairs(plan: Plan, game: Game, progress: Progress | None) -> PairedRuns:
-    """Worlds alternate, so that a run that is cut short is balanced."""
-    scores = np.full((2, plan.trials), np.nan)
-    look = FIRST_LOOK
-    for index in range(plan.trials):
-        scores[:, index] = run_trials(plan, game, [(OUT, index), (IN, index)])
-        if progress is not None:
-            progress(2 * (index + 1), 2 * plan.trials)
-        if isinstance(plan.method, Sequential) and index + 1 >= look:
-            look = max(look + 1, math.ceil(look * LOOK_AGAIN))
-            so_far = PairedRuns(scores[OUT, : index + 1], scores[IN, : index + 1], game.relation, game.group_size)
-            if plan.method.enough(so_far, plan.claim, plan.delta, plan.confidence):
-                return so_far
-    return PairedRuns(scores[OUT], scores[IN], game.relation, game.group_size)
-
-
-def _play_canaries(plan: Plan, game: CanaryGame, progress: Progress | None) -> OneRun:
-    runs = []
-    for index in range(plan.trials):
-        runs.append(run_canaries(plan, game, index))
-        if progress is not None:
-            progress(index + 1, plan.trials)
-    return pool_runs(runs)
+    key, last = plan.fingerprint(), time.perf_counter()
+    tally = Tally(plan, store.results(key))
+    reporter = Reporter(progress, tally)
+    if not tally.is_enough():
+        groups = Groups(tally.missing())
+        with closing(executor.play(plan, groups)) as playing:  # whatever happens here, workers are stopped
+            for played in playing:
+                groups.learn(played)
+                last, since = time.perf_counter(), last
+                store.add(key, played.results, last - since)
+                tally.add(played.results)
+                reporter.tell()
+                if tally.is_enough():
+                    break
+    return tally.evidence()
 
 
 def judge(plan: Plan, evidence: PairedRuns | OneRun) -> AuditResult:

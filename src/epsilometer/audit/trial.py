@@ -1,27 +1,47 @@
-"""A trial: a pure function of (plan, world, index)."""
+"""A trial: a pure function of (plan, world, index), whichever process plays it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
-from epsilometer.adversaries import IN, CanaryGame, Game
+from epsilometer.adversaries import IN, OUT, CanaryGame, Game
 from epsilometer.audit.plan import Plan
-from epsilometer.evidence import OneRun
+from epsilometer.bounds import pool_runs
+from epsilometer.claims import Floats, require_same_relation
+from epsilometer.evidence import OneRun, PairedRuns
 from epsilometer.training import train_many
+
+Trial = tuple[int, int]  # (world, index); a training with canaries has them by coins, and counts as world 1
+Results = Mapping[Trial, Floats]  # what was seen: one score, or one for each canary
 
 _CRAFTING, _COINS, _WATCHING = 2, 3, 4  # spawn keys beside worlds 0 and 1
 
 
+@functools.lru_cache(maxsize=2)
 def craft(plan: Plan) -> Game | CanaryGame:
     """The plan's game; the adversary has randomness of its own."""
     seed = np.random.SeedSequence(plan.seed, spawn_key=(_CRAFTING, 0))
-    return plan.adversary.craft(plan.recipe, plan.data, plan.relation, seed)
+    with threadpool_limits(limits=1):  # as trials are played: the number of threads changes rounding
+        game = plan.adversary.craft(plan.recipe, plan.data, plan.relation, seed)
+    require_same_relation("the claim", plan.relation, "the game", game.relation)
+    return game
 
 
-def run_trials(plan: Plan, game: Game, trials: Sequence[tuple[int, int]]) -> list[float]:
-    """The scores of trials (world, index): the same in any group, order and process, and after a resume."""
+def worlds_of(plan: Plan) -> tuple[int, ...]:
+    """The worlds of which a plan has trials."""
+    return (IN,) if plan.adversary.gives is OneRun else (OUT, IN)
+
+
+def run_trials(plan: Plan, trials: Sequence[Trial]) -> list[Floats]:
+    """The scores of trials: the same in any group, order and process, and after a resume."""
+    game = craft(plan)
+    if isinstance(game, CanaryGame):
+        return [_run_canaries(plan, game, index) for _, index in trials]
     watchers = [game.watch(world) for world, _ in trials]
     train_many(
         plan.recipe,
@@ -30,15 +50,33 @@ def run_trials(plan: Plan, game: Game, trials: Sequence[tuple[int, int]]) -> lis
         watchers,
         noise_scale=plan.faults.noise_scale,
     )
-    return [watcher.score() for watcher in watchers]
+    return [np.array([watcher.score()]) for watcher in watchers]
 
 
-def run_canaries(plan: Plan, game: CanaryGame, index: int) -> OneRun:
+def evidence_of(plan: Plan, results: Results, count: int) -> PairedRuns | OneRun:
+    """What the first `count` trials of each world have shown."""
+    game = craft(plan)
+    if isinstance(game, CanaryGame):
+        runs = [
+            OneRun(results[IN, index], toss_coins(plan.seed, index, game.canaries), game.relation, game.group_size)
+            for index in range(count)
+        ]
+        return pool_runs(runs)
+    out_scores, in_scores = (np.concatenate([results[world, i] for i in range(count)]) for world in (OUT, IN))
+    return PairedRuns(out_scores, in_scores, game.relation, game.group_size)
+
+
+def _run_canaries(plan: Plan, game: CanaryGame, index: int) -> Floats:
     """One training with a fair coin for each canary; a pure function of (plan, index) as well."""
-    coins_seed, watching, training = (
-        np.random.SeedSequence(plan.seed, spawn_key=(key, index)) for key in (_COINS, _WATCHING, IN)
-    )
-    coins = np.random.default_rng(coins_seed).random(game.canaries) < 0.5
+    coins = toss_coins(plan.seed, index, game.canaries)
+    watching, training = (np.random.SeedSequence(plan.seed, spawn_key=(key, index)) for key in (_WATCHING, IN))
     watcher = game.watch(coins, watching)
     train_many(plan.recipe, [game.data(coins)], [training], [watcher], noise_scale=plan.faults.noise_scale)
-    return OneRun(watcher.scores(), coins, game.relation, game.group_size)
+    return watcher.scores()
+
+
+def toss_coins(seed: int, index: int, canaries: int) -> NDArray[np.bool_]:
+    """Which canaries are in the training `index` of a plan with that seed."""
+    own = np.random.SeedSequence(seed, spawn_key=(_COINS, index))
+    tossed: NDArray[np.bool_] = np.random.default_rng(own).random(canaries) < 0.5
+    return tossed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import signal
 import sys
 
 import typer
@@ -15,8 +14,10 @@ from epsilometer.cli.audit import audit
 from epsilometer.cli.bound import bound, compare
 from epsilometer.cli.calibrate import calibrate
 from epsilometer.cli.catalogue import catalogue
-from epsilometer.cli.output import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, say
+from epsilometer.cli.output import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, READER_GONE, Interrupted, say
 from epsilometer.cli.power import power
+from epsilometer.cli.runs import runs
+from epsilometer.cli.spec import check, init
 from epsilometer.errors import EpsilometerError, InvalidInput
 
 app = typer.Typer(
@@ -30,7 +31,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(init)
+app.command()(check)
 app.command()(audit)
+app.command()(runs)
 app.command()(account)
 app.command()(bound)
 app.command()(compare)
@@ -39,7 +43,7 @@ app.command()(power)
 app.command("list")(catalogue)
 
 
-_COMMANDS = ("audit", "account", "bound", "compare", "calibrate", "power", "list")
+_COMMANDS = ("init", "check", "audit", "runs", "account", "bound", "compare", "calibrate", "power", "list")
 # Where the parser's own errors come from depends on the version of typer; their base class does not.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 
@@ -61,8 +65,6 @@ def _root(
 
 def main() -> None:
     """Run the program; mistakes of the user end in one line and exit code 2, and never in 1, an accusation."""
-    if hasattr(signal, "SIGPIPE"):  # a reader who goes away, e.g. `| head`, ends us quietly, as it does other tools
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an ε that a terminal cannot show is no reason to crash
             stream.reconfigure(errors="backslashreplace")
@@ -82,6 +84,9 @@ def _run() -> int:
         given = any(argument.split("=")[0] == option for argument in sys.argv[1:])
         shown = error.renamed(option) if given else error
         say(f"epsilometer: {shown}" + ("" if error.remedy else f"; {_see_help(sys.argv[1:])}"))
+    except Interrupted as stop:
+        say(f"epsilometer: interrupted; {stop}")
+        return INTERRUPTED
     except EpsilometerError as error:
         say(f"epsilometer: {error}")
     except _UsageError as error:
@@ -91,6 +96,9 @@ def _run() -> int:
         return INTERRUPTED
     except MemoryError:
         say("epsilometer: this does not fit into memory; ask for less")
+    except BrokenPipeError:  # a reader who goes away, e.g. `| head`, ends us quietly, as it does other tools
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
     except OSError as error:
         say(f"epsilometer: {error.strerror or error}: {error.filename or 'output'}")
     except Exception as error:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
+import shlex
 import sys
-import tempfile
-from collections.abc import Callable
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epsilometer.cli.output import emit_json, say
-from epsilometer.errors import InvalidInput
+from epsilometer.cli.output import Interrupted, emit_json, say
+from epsilometer.cli.progress import progress
+from epsilometer.errors import EpsilometerError, InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from epsilometer.audit import AuditResult
+    from epsilometer.audit import Plan, SqliteStore
 
 
 def audit(
@@ -37,7 +33,16 @@ def audit(
     noise_scale: Annotated[
         float | None, typer.Option(help="A FAULT TO INJECT: multiply the noise that is really added.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Directory for result.json and scores.csv.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Directory for trials, result.json and scores.csv; a stopped audit continues there."),
+    ] = None,
+    executor: Annotated[
+        str, typer.Option(help="Who plays trials: auto, inline, local or ray. Results are the same.")
+    ] = "auto",
+    workers: Annotated[int | None, typer.Option(help="Processes; without it, one for each core.")] = None,
+    address: Annotated[str | None, typer.Option(help="Of a Ray cluster; without it, Ray on this machine.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Audit a DP-SGD training: theory, attack, verdict.
@@ -52,10 +57,22 @@ def audit(
 
     - `epsilometer audit --adversary canaries` trains once, with many canaries.
 
-    - `epsilometer audit my.toml --trials 1000 --out results --json`
+    - `epsilometer audit my.toml --trials 1000 --out results --json`; the same again continues if it was stopped.
+
+    - `epsilometer audit my.toml --out results --executor ray --address 10.0.0.1:6379`
     """
-    from epsilometer.audit import Outcome, Spec, read_spec, run, spec_from_dict
-    from epsilometer.report import summary, to_json
+    from epsilometer.audit import (
+        Outcome,
+        Spec,
+        StoreError,
+        TrialsFailed,
+        executor_named,
+        read_spec,
+        run,
+        run_directory,
+        spec_from_dict,
+    )
+    from epsilometer.report import summary, to_json, write_results
 
     chosen = read_spec(spec) if spec is not None else Spec()
     overrides: dict[str, dict[str, Any]] = {
@@ -80,10 +97,19 @@ def audit(
         plan = spec_from_dict(values).plan()
     except InvalidInput as error:
         raise error.renamed(options_of[error.argument]) if error.argument in given else error from None
-    with _output_directory(out), _progress() as report:
-        result = run(plan, report)
-    if out is not None:
-        _write(out, result)
+    chosen_executor = executor_named(executor, workers, address)
+    with ExitStack() as stack:
+        store = None if out is None else stack.enter_context(run_directory(out, plan))
+        told = stack.enter_context(progress(quiet))
+        try:
+            result = run(plan, told, store=store, executor=chosen_executor)
+        except KeyboardInterrupt:
+            raise Interrupted(_how_to_continue(out, plan, store)) from None
+        except (StoreError, TrialsFailed) as error:
+            raise EpsilometerError(f"{error}; {_how_to_continue(out, plan, store)}") from None
+        written = [] if out is None else write_results(out, result)
+    if written:
+        say(f"wrote {' and '.join(str(path) for path in written)}")
     if as_json:
         emit_json(to_json(result))
     else:
@@ -92,64 +118,8 @@ def audit(
         raise typer.Exit(1)
 
 
-_FILES = ("result.json", "scores.csv")
-
-
-@contextmanager
-def _output_directory(out: Path | None) -> Iterator[None]:
-    """Fail before the trials, not after them; leave no empty directory behind when they fail."""
-    if out is None:
-        yield
-        return
-    if str(out) in ("", "."):
-        raise InvalidInput("--out", str(out), "a directory of its own", "name one, for instance results")
-    for name in _FILES:
-        if os.path.lexists(out / name):
-            raise InvalidInput("--out", str(out), f"a directory without {name}", "name another directory")
-    try:
-        made = not out.exists()
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=out):
-            pass
-    except OSError as error:
-        raise InvalidInput("--out", str(out), f"a directory to write to ({error.strerror})") from None
-    try:
-        yield
-    except BaseException:
-        if made:
-            with suppress(OSError):
-                out.rmdir()
-        raise
-
-
-def _write(out: Path, result: AuditResult) -> None:
-    from epsilometer.report import to_json
-
-    side, table = result.evidence.table()
-    rows = [f"{side},score", *(f"{where},{score!r}" for where, score in table)]
-    try:
-        (out / "scores.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-        (out / "result.json").write_text(json.dumps(to_json(result), indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput("--out", str(out), f"a directory to write to ({error.strerror})") from None
-    say(f"wrote {out / 'result.json'} and {out / 'scores.csv'}")
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr in a terminal; a line at every tenth otherwise."""
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("trials", total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total)
-        return
-
-    def lines(done: int, total: int) -> None:
-        if done * 10 // total > (done - 2) * 10 // total:
-            say(f"trials: {done} of {total}")
-
-    yield lines
+def _how_to_continue(out: Path | None, plan: Plan, store: SqliteStore | None) -> str:
+    if store is None:
+        return "nothing is kept without --out DIR"
+    trials = store.begin(plan).trials
+    return f"{trials} trials are stored in {out}; to continue: {shlex.join(['epsilometer', *sys.argv[1:]])}"

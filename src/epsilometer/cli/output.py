@@ -9,11 +9,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from epsilometer.errors import EpsilometerError
 from epsilometer.plain import SCHEMA, plain
 
 BAD_INPUT = 2
 INTERNAL_ERROR = 3
 INTERRUPTED = 130
+READER_GONE = 141  # as a shell reports it for other tools
+
+
+class Interrupted(EpsilometerError):
+    """Ctrl-C, with what was saved and how to go on."""
 
 
 def emit_json(document: dict[str, Any]) -> None:

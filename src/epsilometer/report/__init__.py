@@ -1,6 +1,8 @@
-"""An audit's result for people (text) and for programs (JSON)."""
+"""Plans and results for people (text) and for programs (JSON, tables)."""
 
 from epsilometer.report.document import to_json, versions
-from epsilometer.report.text import summary
+from epsilometer.report.files import write_results
+from epsilometer.report.scores import write_scores
+from epsilometer.report.text import describe_preview, duration, summary
 
-__all__ = ["summary", "to_json", "versions"]
+__all__ = ["describe_preview", "duration", "summary", "to_json", "versions", "write_results", "write_scores"]

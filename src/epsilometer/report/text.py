@@ -1,49 +1,96 @@
-"""The result in plain words, for a terminal or a log."""
+"""Plans and results in plain words, for a terminal or a log: labels and statements, which read well without colours."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from epsilometer.audit import AuditResult
+from epsilometer.audit import AuditResult, Plan, Preview
+
+Row = tuple[str, str]
 
 
 def summary(result: AuditResult) -> str:
-    """A dozen lines: training, claim, theory, attack, verdict.
-
-    Each line is a label and a statement, so that it reads well without colours.
-    """
+    """A dozen lines: training, claim, theory, attack, verdict."""
     plan, low = result.plan, result.lower_bound
-    recipe, test = plan.recipe, result.test
-    fault = plan.faults.noise_scale
-    injected = [("FAULT INJECTED", f"the noise really added is {fault:g} × what is claimed")] if fault != 1 else []
-    claim = f"ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.relation}): {plan.claim.describe()}"
-    rows = [
-        ("training", f"{recipe.model} on {plan.data.name} ({len(plan.data)} records), {recipe.mechanism.describe()}"),
-        *injected,
-        ("claim", claim),
-        ("theory", str(result.upper_bound)),
-        ("adversary", f"{plan.adversary.name}: sees {plan.adversary.threat.sees}, "
-                      f"controls {plan.adversary.threat.controls}, knows {plan.adversary.threat.knows}"),
-        ("trials", f"{result.evidence.describe()}, "
-                   f"seed {plan.seed}, {result.seconds:.1f} s"),
-        *_stopped(result),
-        ("proved", str(low)),
-        ("", f"from {low.proof}"),
-        ("against claim", test.comparison),
-        *_noise(result),
-        ("verdict", str(result.verdict)),
-    ]  # fmt: skip
+    return _lines(
+        [
+            *_plan_rows(plan),
+            ("trials", f"{result.evidence.describe()}, seed {plan.seed}, {result.seconds:.1f} s"),
+            *_stopped(result),
+            ("proved", str(low)),
+            ("", f"from {low.proof}"),
+            ("against claim", result.test.comparison),
+            *_noise(result),
+            ("verdict", str(result.verdict)),
+        ]
+    )
+
+
+def describe_preview(preview: Preview) -> str:
+    """What a plan is, what it costs, and what it could show."""
+    plan = preview.plan
+    early = ", or fewer: it stops as soon as it has enough" if hasattr(plan.method, "enough") else ""
+    if not preview.can_refute:
+        power = "none: not even an attack that is always right would refute the claim; run more trials"
+    else:
+        enough = "enough" if preview.has_power else "too little to rely on; run more trials"
+        found = f"found with probability {preview.power:.2f}: {enough}"
+        power = f"with half of the noise, the best attack that theory allows is {found}"
+    method = f"{getattr(plan.method, 'thresholds', plan.method).name}, {plan.confidence:g} confidence, seed {plan.seed}"
+    return _lines(
+        [
+            *_plan_rows(plan),
+            ("bound", method),
+            ("cost", f"{preview.trials} trials{early}; about {duration(preview.seconds)} in one process"),
+            ("could prove", f"ε ≥ {preview.best_epsilon:.4g} at δ = {plan.delta:g}, by an attack that is always right"),
+            ("power", power),
+            ("plan", plan.fingerprint()),
+        ]
+    )
+
+
+def duration(seconds: float) -> str:
+    """A time span for people.
+
+    >>> duration(0.25), duration(75), duration(7300)
+    ('0.2 s', '1 min 15 s', '2 h 1 min')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _lines(rows: Sequence[Row]) -> str:
     width = max(len(label) for label, _ in rows)
     return "\n".join(f"{label:<{width}}  {text}" for label, text in rows)
 
 
-def _stopped(result: AuditResult) -> list[tuple[str, str]]:
+def _plan_rows(plan: Plan) -> list[Row]:
+    recipe, fault, threat = plan.recipe, plan.faults.noise_scale, plan.adversary.threat
+    claim = f"ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.relation}): {plan.claim.describe()}"
+    injected = [("FAULT INJECTED", f"the noise really added is {fault:g} × what is claimed")] if fault != 1 else []
+    attack = f"{plan.adversary.name}: sees {threat.sees}, controls {threat.controls}, knows {threat.knows}"
+    return [
+        ("training", f"{recipe.model} on {plan.data.name} ({len(plan.data)} records), {recipe.mechanism.describe()}"),
+        *injected,
+        ("claim", claim),
+        ("theory", str(plan.upper_bound)),
+        ("adversary", attack),
+    ]
+
+
+def _stopped(result: AuditResult) -> list[Row]:
     if not result.stopped_early:
         return []
     return [("", f"stopped early by {result.plan.method.name}: no other method is valid on these scores")]
 
 
-def _noise(result: AuditResult) -> list[tuple[str, str]]:
+def _noise(result: AuditResult) -> list[Row]:
     if result.noise_limit is None:
         return []
     limit = result.noise_limit.noise_multiplier

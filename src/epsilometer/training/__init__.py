@@ -10,7 +10,7 @@ from epsilometer.training.engine import (
     train_many,
 )
 from epsilometer.training.models import Array, Labels, Network
-from epsilometer.training.modules import ModuleNetwork, frozen_features, register
+from epsilometer.training.modules import ModuleNetwork, add_factories, factories_of, frozen_features, register
 from epsilometer.training.recipe import ACTIVATIONS, INITIALISATIONS, MODELS, PRECISIONS, Recipe
 from epsilometer.training.watchers import Watcher
 
@@ -27,6 +27,8 @@ __all__ = [
     "Recipe",
     "TrainingDiverged",
     "Watcher",
+    "add_factories",
+    "factories_of",
     "frozen_features",
     "initial_parameters",
     "median_gradient_norm",

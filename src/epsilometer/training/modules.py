@@ -12,6 +12,7 @@ has a name, so that recipes stay plain data:
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.training.layers import Share, formed, prefers_channels_last, shares
 from epsilometer.training.models import Array, Labels, clip_factors
-from epsilometer.training.recipe import MODELS
+from epsilometer.training.recipe import MODELS, Recipe
 
 if TYPE_CHECKING:
     import torch
@@ -44,6 +45,18 @@ def register(name: str, factory: Factory, summary: str = "a torch module of the 
 
 def is_module(name: str) -> bool:
     return name in _FACTORIES
+
+
+def factories_of(recipe: Recipe) -> dict[str, Factory]:
+    """The registered module that a recipe names, if it does: what another process must be told."""
+    return {recipe.model: _FACTORIES[recipe.model]} if recipe.model in _FACTORIES else {}
+
+
+def add_factories(factories: dict[str, Factory]) -> None:
+    """Register, in a process that was told, what it does not know by itself."""
+    for name, factory in factories.items():
+        if not is_module(name):
+            register(name, factory)
 
 
 def module_network(name: str, features: int, classes: int, loss: str) -> ModuleNetwork:
@@ -90,6 +103,17 @@ class ModuleNetwork:
             and torch.allclose(a.weighted_sum(weights).ravel(), b.weighted_sum(weights).ravel(), rtol=1e-6)
             for a, b in pairs
         )
+
+    def fingerprint(self) -> str:
+        """A hash of what the module is and does: its layers, its parameters, and its outputs for some records."""
+        import torch
+
+        generator = torch.Generator().manual_seed(2)
+        flat = torch.cat([p.detach().double().ravel() for p in self._module.parameters()]).numpy()
+        x = torch.rand((5, self.features), generator=generator, dtype=torch.float64).numpy()
+        shapes = [tuple(p.shape) for p in self._module.parameters()]
+        outputs = np.round(self.logits(flat, x), 6) + 0.0  # coarser than rounding on another machine; no −0
+        return hashlib.sha256(f"{self._module!r}{shapes}{outputs.tolist()}".encode()).hexdigest()
 
     @property
     def parameters(self) -> int:

@@ -1,0 +1,104 @@
+"""A run directory: the store of one plan. The same plan continues there; another is refused, with the difference."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from epsilometer.audit.plan import Plan
+from epsilometer.audit.sqlite_store import SqliteStore
+from epsilometer.errors import InvalidInput
+from epsilometer.plain import plain
+
+STORE = "trials.sqlite"
+RESULTS = ("result.json", "scores.csv")  # written when the audit is finished
+_SHOWN = 4  # differences in one line
+
+
+@contextmanager
+def run_directory(directory: Path | str, plan: Plan) -> Iterator[SqliteStore]:
+    """The store of a plan in a directory, which is made if it does not exist.
+
+    A run that was stopped continues; nothing that the directory has is overwritten. If the run ends before it has a
+    single result, what was made for it is removed.
+    """
+    out = Path(directory)
+    made = _prepare(out)
+    fresh = not (out / STORE).exists()
+    store = None
+    try:
+        with SqliteStore(out / STORE) as store:
+            runs = store.runs()
+            if runs and runs[0].fingerprint != plan.fingerprint():
+                changes = differences(runs[0].plan, plain(plan.to_dict()))
+                raise InvalidInput(
+                    "--out", str(out), f"the plan that was begun there ({changes})",
+                    "name another directory, or undo the change",
+                )  # fmt: skip
+            store.begin(plan)
+            yield store
+    except BaseException:
+        if fresh and _is_empty(out / STORE):
+            _remove(out, made)
+        raise
+
+
+def differences(stored: dict[str, Any], given: dict[str, Any]) -> str:
+    """What differs between two plans, as `key: stored → given`.
+
+    >>> differences({"seed": 0, "recipe": {"steps": 10}}, {"seed": 0, "recipe": {"steps": 20}})
+    'recipe.steps: 10 there, 20 now'
+    """
+    old, new = _flat(stored), _flat(given)
+    changed = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+    shown = [f"{key}: {old.get(key, 'nothing')} there, {new.get(key, 'nothing')} now" for key in changed[:_SHOWN]]
+    return "; ".join(shown) + (f"; {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else "")
+
+
+def stores_below(directory: Path) -> list[Path]:
+    """The stores in a directory and below it."""
+    return sorted(directory.rglob(STORE))
+
+
+def _prepare(out: Path) -> bool:
+    """Fail before the trials, not after them; whether the directory was made."""
+    if str(out) in ("", "."):
+        raise InvalidInput("--out", str(out), "a directory of its own", "name one, for instance results")
+    if not os.path.lexists(out / STORE):
+        for name in RESULTS:
+            if os.path.lexists(out / name):
+                raise InvalidInput("--out", str(out), f"a directory without {name}", "name another directory")
+    try:
+        made = not out.exists()
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise InvalidInput("--out", str(out), f"a directory to write to ({error.strerror})") from None
+    return made
+
+
+def _is_empty(path: Path) -> bool:
+    try:
+        with SqliteStore.reading(path) as store:
+            return not any(run.trials for run in store.runs())
+    except InvalidInput:
+        return False
+
+
+def _remove(out: Path, made: bool) -> None:
+    for suffix in ("", "-wal", "-shm", ".lock"):
+        (out / f"{STORE}{suffix}").unlink(missing_ok=True)
+    if made:
+        with suppress(OSError):
+            out.rmdir()
+
+
+def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {prefix: value}
+    return {k: v for key, item in value.items() for k, v in _flat(item, f"{prefix}.{key}" if prefix else key).items()}

@@ -1,0 +1,35 @@
+"""Trials in this process, until it is clear that worker processes are worth their start."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from typing import ClassVar
+
+from epsilometer.audit.executors.executor import play_group
+from epsilometer.audit.executors.local import Local
+from epsilometer.audit.groups import Groups, Played
+from epsilometer.audit.plan import Plan
+from epsilometer.training import factories_of
+
+LOOK, WORTH = 1.0, 20.0  # seconds before deciding; seconds of work left for which processes are started
+
+
+class Auto:
+    """Inline, then local."""
+
+    name: ClassVar[str] = "auto"
+
+    def __init__(self, workers: int | None = None) -> None:
+        self._local = Local(workers)
+
+    def play(self, plan: Plan, groups: Groups) -> Generator[Played]:
+        started = time.perf_counter()
+        # What a script defines can perhaps not be imported by other processes: do not guess.
+        parts = [type(plan.adversary), *factories_of(plan.recipe).values()]
+        may_leave = self._local.workers > 1 and all(part.__module__ != "__main__" for part in parts)
+        for trials in groups:
+            yield play_group(plan, trials)
+            if may_leave and time.perf_counter() - started > LOOK and groups.seconds_left > WORTH:
+                break
+        yield from self._local.play(plan, groups)

@@ -1,0 +1,20 @@
+"""Trials in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import ClassVar
+
+from epsilometer.audit.executors.executor import play_group
+from epsilometer.audit.groups import Groups, Played
+from epsilometer.audit.plan import Plan
+
+
+class Inline:
+    """One group after the other."""
+
+    name: ClassVar[str] = "inline"
+
+    def play(self, plan: Plan, groups: Groups) -> Generator[Played]:
+        for trials in groups:
+            yield play_group(plan, trials)

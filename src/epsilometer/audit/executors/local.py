@@ -1,0 +1,187 @@
+"""Trials in processes on this machine. One that dies is replaced, and what it was doing is done again."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import pickle
+import signal
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
+from typing import Any, ClassVar
+
+from epsilometer import checks
+from epsilometer.audit.executors.executor import TRIES, Job, TrialsFailed, available_cores, failed
+from epsilometer.audit.executors.worker import READY, work
+from epsilometer.audit.groups import Groups, Played
+from epsilometer.audit.plan import Plan
+from epsilometer.audit.trial import Trial
+from epsilometer.errors import EpsilometerError, InvalidInput
+
+_LOG = logging.getLogger("epsilometer")
+
+
+class Local:
+    """Spawned processes, one thread each, as many as there are cores unless `workers` says otherwise."""
+
+    name: ClassVar[str] = "local"
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = available_cores() if workers is None else checks.whole("workers", workers, least=1, most=1024)
+
+    def play(self, plan: Plan, groups: Groups) -> Generator[Played]:
+        pool = _Pool(_packed(plan), self.workers, groups)
+        try:
+            yield from pool.play()
+        finally:
+            pool.stop()
+
+
+@dataclass(frozen=True)
+class _Task:
+    trials: Sequence[Trial]
+    tries: int = 0
+
+
+class _Worker:
+    def __init__(self, job: bytes) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, other = context.Pipe()
+        self.process: SpawnProcess = context.Process(target=work, args=(other, job), daemon=True)
+        with _without_interrupts():
+            self.process.start()
+        other.close()
+        self.ready = False
+        self.task: _Task | None = None
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
+
+    @property
+    def end(self) -> str:
+        """How the process ended."""
+        self.process.join(5)
+        code = self.process.exitcode
+        if code is not None and code < 0:
+            with suppress(ValueError):
+                return f"its process was ended by {signal.Signals(-code).name}"
+        return f"its process ended with code {code}"
+
+
+class _Pool:
+    """Workers and what they are doing. Retries go before new groups."""
+
+    def __init__(self, job: bytes, workers: int, groups: Groups) -> None:
+        self._job, self._groups = job, groups
+        self._retries: deque[_Task] = deque()
+        self._failed_starts = 0
+        self._task = self._next_task()  # before any process is started: there may be nothing to do
+        self._workers = [_Worker(job) for _ in range(workers)] if self._task else []
+
+    def play(self) -> Iterator[Played]:
+        while self._hand_out():
+            for connection in wait([worker.connection for worker in self._workers]):
+                worker = next(w for w in self._workers if w.connection is connection)
+                try:
+                    message = worker.connection.recv()
+                except (EOFError, OSError):
+                    self._replace(worker)
+                    continue
+                played = self._understand(worker, message)
+                if played is not None:
+                    self._hand_out()  # the worker goes on while its results are stored
+                    yield played
+
+    def stop(self) -> None:
+        for worker in self._workers:
+            worker.stop()
+
+    def _hand_out(self) -> bool:
+        """Give idle workers something to do; whether anything is being done or waits."""
+        for worker in self._workers:
+            if worker.ready and worker.task is None and self._task is not None:
+                try:
+                    worker.connection.send(self._task.trials)
+                except OSError:  # it died while idle, as `play` will find out
+                    continue
+                worker.task, self._task = self._task, self._next_task()
+        return self._task is not None or any(worker.task is not None for worker in self._workers)
+
+    def _next_task(self) -> _Task | None:
+        if self._retries:
+            return self._retries.popleft()
+        trials = next(self._groups, None)
+        return None if trials is None else _Task(trials)
+
+    def _understand(self, worker: _Worker, message: Any) -> Played | None:
+        if message == READY:
+            worker.ready, self._failed_starts = True, 0
+            return None
+        if isinstance(message, EpsilometerError):  # such as a training that diverges: it would do so again
+            raise message
+        if not worker.ready:
+            raise _cannot_send(message)
+        task, worker.task = worker.task, None
+        assert task is not None
+        if isinstance(message, Exception):
+            self._retry(task, str(message))
+            return None
+        assert isinstance(message, Played)
+        return message
+
+    def _replace(self, worker: _Worker) -> None:
+        end = worker.end
+        worker.stop()
+        if worker.task is not None:
+            _LOG.warning("a worker is replaced, and its trials are played again: %s", end)
+            self._retry(worker.task, end)
+        elif not worker.ready:
+            self._failed_starts += 1
+            if self._failed_starts >= TRIES:
+                raise TrialsFailed(
+                    f"worker processes cannot be started ({end}); in a script of your own, call run(…) under "
+                    "if __name__ == '__main__':, or use the inline executor"
+                )
+        self._workers[self._workers.index(worker)] = _Worker(self._job)
+
+    def _retry(self, task: _Task, why: str) -> None:
+        """Trial by trial: whichever it was that failed, the others get through."""
+        if task.tries + 1 >= TRIES:
+            raise failed(task.trials, why)
+        self._retries.extend(_Task([trial], task.tries + 1) for trial in task.trials)
+        if self._task is None:
+            self._task = self._next_task()
+
+
+def _packed(plan: Plan) -> bytes:
+    """The job in the form that a pipe carries; nothing of this kind is ever read from a disk."""
+    try:
+        return pickle.dumps(Job.of(plan))
+    except Exception as error:
+        raise _cannot_send(error) from None
+
+
+def _cannot_send(error: Exception) -> InvalidInput:
+    return InvalidInput(
+        "executor", "local", f"a plan that can be sent to another process ({error})",
+        "define its model and adversary in a module that can be imported, or use the inline executor",
+    )  # fmt: skip
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Children that start here never see Ctrl-C: it goes to every process of a terminal, and the driver decides."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

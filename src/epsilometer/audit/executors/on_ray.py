@@ -1,0 +1,108 @@
+"""Trials on a Ray cluster. Ray runs again what a lost node was doing; trials are pure, so nothing changes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, ClassVar
+
+from epsilometer import checks
+from epsilometer.audit.executors.executor import TRIES, Job, failed, play_group
+from epsilometer.audit.groups import Groups, Played
+from epsilometer.audit.plan import Plan
+from epsilometer.audit.trial import Trial
+from epsilometer.errors import EpsilometerError, InvalidInput
+
+_AHEAD = 2  # groups for each core: one that is played and one that waits
+
+
+class OnRay:
+    """Each group is a Ray task of one core. Without an `address`, Ray is started on this machine."""
+
+    name: ClassVar[str] = "ray"
+
+    def __init__(self, address: str | None = None, workers: int | None = None) -> None:
+        self._address = address
+        self._workers = None if workers is None else checks.whole("workers", workers, least=1, most=100_000)
+
+    def play(self, plan: Plan, groups: Groups) -> Generator[Played]:
+        ray = _ray()
+        ours = not ray.is_initialized()
+        if ours:
+            self._start(ray)
+        try:
+            yield from self._play(ray, plan, groups)
+        finally:
+            if ours:
+                ray.shutdown()
+
+    def _start(self, ray: Any) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # an audit tells nobody
+        quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+        try:
+            if self._address is None:
+                ray.init("local", num_cpus=self._workers, include_dashboard=False, **quiet)
+            else:
+                ray.init(self._address, **quiet)
+        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+            text = " ".join(str(error).split())
+            raise InvalidInput(
+                "address", self._address, f"a Ray cluster that answers ({text})", "ray status --address … tells"
+            ) from None
+
+    def _play(self, ray: Any, plan: Plan, groups: Groups) -> Iterator[Played]:
+        job, key = ray.put(Job.of(plan)), plan.fingerprint()
+        remote = ray.remote(num_cpus=1, max_retries=TRIES)(_play_task)
+        waiting: dict[Any, tuple[Sequence[Trial], int]] = {}
+        try:
+            while True:
+                while len(waiting) < _AHEAD * self._cores(ray) and (trials := next(groups, None)) is not None:
+                    waiting[remote.remote(job, key, trials)] = (trials, 1)
+                if not waiting:
+                    return
+                (done, *_), _ = ray.wait(list(waiting), num_returns=1)
+                trials, tries = waiting.pop(done)
+                try:
+                    played = ray.get(done)
+                except ray.exceptions.RayTaskError as error:
+                    if isinstance(error.cause, EpsilometerError):
+                        raise error.cause from None
+                    raise failed(trials, str(error.cause)) from None
+                except ray.exceptions.RayError as error:  # beyond what Ray retries by itself
+                    if tries >= TRIES:
+                        raise failed(trials, type(error).__name__) from None
+                    waiting[remote.remote(job, key, trials)] = (trials, tries + 1)
+                    continue
+                yield played
+        finally:
+            for task in waiting:
+                ray.cancel(task, force=True)
+
+    def _cores(self, ray: Any) -> int:
+        """Of the cluster as it is now: nodes come and go."""
+        cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        return cores if self._workers is None else min(cores, self._workers)
+
+
+def _play_task(job: Job, key: str, trials: Sequence[Trial]) -> Played:
+    return play_group(_plan(key, job), trials)
+
+
+_PLANS: dict[str, Plan] = {}  # of this worker process: a plan is opened, and its game crafted, once
+
+
+def _plan(key: str, job: Job) -> Plan:
+    if key not in _PLANS:
+        _PLANS.clear()
+        _PLANS[key] = job.open()
+    return _PLANS[key]
+
+
+def _ray() -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise InvalidInput(
+            "executor", "ray", "Ray to be installed", "pip install 'epsilometer[ray]', or use --executor local"
+        ) from None
+    return ray

@@ -1,0 +1,53 @@
+"""What a worker process of the local executor does; it knows its driver by a pipe."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+import traceback
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection
+from typing import Any
+
+from epsilometer.audit.executors.executor import play_group
+from epsilometer.errors import EpsilometerError
+
+READY = "ready"
+
+
+def work(connection: Connection, job: bytes) -> None:
+    """Play groups until the driver says that there are no more, or is gone."""
+    threading.Thread(target=_end_with_driver, daemon=True).start()
+    try:
+        plan = pickle.loads(job).open()
+    except Exception as error:
+        connection.send(_told(error))
+        return
+    connection.send(READY)
+    while True:
+        try:
+            trials = connection.recv()
+        except EOFError:
+            return
+        try:
+            outcome: Any = play_group(plan, trials)
+        except Exception as error:
+            outcome = _told(error)
+        connection.send(outcome)
+
+
+def _told(error: Exception) -> Exception:
+    """An error that the driver can read: its own kind, or what was wrong and where."""
+    if isinstance(error, EpsilometerError):
+        return error
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return RuntimeError(f"{type(error).__name__}: {error}, {os.path.basename(frame.filename)} line {frame.lineno}")
+
+
+def _end_with_driver() -> None:
+    """A driver that was killed cannot stop its workers, which may be in the middle of a long training."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

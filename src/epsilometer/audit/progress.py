@@ -1,0 +1,56 @@
+"""How far a run is, for whoever watches it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from epsilometer.audit.tally import Tally
+from epsilometer.bounds import LowerBound
+
+_EVERY = 2.0  # seconds between two bounds, and
+_SHARE = 0.02  # of the time may go into them
+_FEWEST = 10  # trials of each world before the first
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Trials done of all, how many a second in this session, and the bound so far."""
+
+    done: int
+    total: int
+    rate: float | None  # none before it can be known: the first group includes compiling
+    bound: LowerBound | None  # of a run that is not finished: it counts only if the method may stop early
+
+    @property
+    def seconds_left(self) -> float | None:
+        return (self.total - self.done) / self.rate if self.rate else None
+
+
+Progress = Callable[[Snapshot], None]
+
+
+class Reporter:
+    """Tells `progress` about a tally, with a bound every now and then."""
+
+    def __init__(self, progress: Progress | None, tally: Tally) -> None:
+        self._progress, self._tally = progress, tally
+        self._first: tuple[int, float] | None = None  # how many were done, and when, after the first group
+        self._last_bound = time.perf_counter()
+        self._cost = 0.0
+        self._bound: LowerBound | None = None
+
+    def tell(self) -> None:
+        if self._progress is None:
+            return
+        tally, now = self._tally, time.perf_counter()
+        if now - self._last_bound > max(_EVERY, self._cost / _SHARE) and tally.complete >= _FEWEST:
+            plan = tally.plan
+            self._bound = plan.method.bound(tally.evidence(), delta=plan.delta, confidence=plan.confidence)
+            self._last_bound = time.perf_counter()
+            self._cost = self._last_bound - now
+        self._first = self._first or (tally.done, now)
+        done, since = self._first
+        rate = (tally.done - done) / (now - since) if now > since else None
+        self._progress(Snapshot(tally.done, tally.total, rate, self._bound))

@@ -1,0 +1,65 @@
+"""How far an audit is, on stderr: a bar in a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from epsilometer.cli.output import say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from epsilometer.audit import Snapshot
+
+
+_SECONDS = 30.0  # between two lines
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[Callable[[Snapshot], None] | None]:
+    """Who is told how far the audit is."""
+    if quiet:
+        yield None
+    elif sys.stderr.isatty():
+        with _bar() as update:
+            yield update
+    else:
+        yield _Lines()
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[Snapshot], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("trials", total=None, state="")
+        yield lambda now: bar.update(task, completed=now.done, total=now.total, state=_state(now).removeprefix(", "))
+
+
+class _Lines:
+    """A line at every tenth of the trials, and at least every half minute."""
+
+    def __init__(self) -> None:
+        self._tenths, self._when = 0, time.monotonic()
+
+    def __call__(self, now: Snapshot) -> None:
+        tenths = now.done * 10 // now.total
+        if tenths != self._tenths or time.monotonic() - self._when > _SECONDS:
+            self._tenths, self._when = tenths, time.monotonic()
+            say(f"trials: {now.done} of {now.total}{_state(now)}")
+
+
+def _state(now: Snapshot) -> str:
+    from epsilometer.report import duration
+
+    parts = [] if now.rate is None else [f"{now.rate:.3g}/s"]
+    if now.seconds_left is not None and now.done < now.total:
+        parts.append(f"{duration(now.seconds_left)} left")
+    if now.bound is not None:
+        parts.append(f"so far ε ≥ {now.bound.epsilon:.3g}")
+    return "".join(f", {part}" for part in parts)

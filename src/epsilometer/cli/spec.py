@@ -1,0 +1,62 @@
+"""`epsilometer init` and `epsilometer check`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from epsilometer.cli.output import emit_json, say
+from epsilometer.errors import InvalidInput
+
+
+def init(
+    path: Annotated[Path, typer.Argument(help="Where to write it.")] = Path("audit.toml"),
+    template: Annotated[
+        str, typer.Option(help="default, black-box, one-run or early-stop: see `epsilometer list`.")
+    ] = "default",
+) -> None:
+    """Write a spec file with comments, to be changed to your needs.
+
+    Examples:
+
+    - `epsilometer init` writes audit.toml, with every key.
+
+    - `epsilometer init my.toml --template black-box`
+    """
+    from epsilometer.audit.templates import template as text_of
+
+    text = text_of(template)
+    if os.path.lexists(path):
+        raise InvalidInput("PATH", str(path), "a file that does not exist yet", "name another, or move it away")
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise InvalidInput("PATH", str(path), f"a file to write to ({error.strerror})") from None
+    say(f"wrote {path}; next: epsilometer check {path}, then epsilometer audit {path} --out results")
+
+
+def check(
+    spec: Annotated[Path | None, typer.Argument(help="A TOML file; without it, the embedded default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Check a spec without running it: the plan, its cost from two trials, the best ε that it could prove, its power.
+
+    Examples:
+
+    - `epsilometer check audit.toml`
+
+    - `epsilometer check audit.toml --json`
+    """
+    from epsilometer.audit import Spec, preview, read_spec
+    from epsilometer.report import describe_preview
+
+    plan = (read_spec(spec) if spec is not None else Spec()).plan()
+    seen = preview(plan)
+    if as_json:
+        emit_json({"plan": plan.to_dict(), "plan_sha256": plan.fingerprint(), **seen.to_dict()})
+        return
+    print(describe_preview(seen))

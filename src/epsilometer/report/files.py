@@ -1,0 +1,48 @@
+"""A finished audit on disk: result.json for programs, scores.csv for whoever wants to judge them again."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+from epsilometer.audit import RESULTS, AuditResult
+from epsilometer.errors import InvalidInput
+from epsilometer.report.document import to_json
+
+
+def write_results(directory: Path, result: AuditResult) -> list[Path]:
+    """Write the files, each whole or not at all."""
+    side, table = result.evidence.table()
+    rows = [f"{side},score", *(f"{where},{score!r}" for where, score in table)]
+    texts = (json.dumps(to_json(result), indent=2) + "\n", "\n".join(rows) + "\n")
+    written = [directory / name for name in RESULTS]
+    try:
+        for path, text in zip(written, texts, strict=True):
+            write_whole(path, text.encode())
+    except OSError as error:
+        raise InvalidInput(
+            "--out", str(directory), f"a directory to write to ({error.strerror})",
+            "trials are stored: make room and run the same command again",
+        ) from None  # fmt: skip
+    return written
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that whoever looks sees the old one or the new one, and never a part."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.chmod(name, 0o644 & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,247 @@
+"""One contract for every store, and what only a file has: damage, foreign content, other drivers."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from epsilometer import InvalidInput
+from epsilometer.audit import MemoryStore, SqliteStore, StoreError, run, run_directory, spec_from_dict
+from epsilometer.audit.directory import STORE
+
+PLAN = spec_from_dict({"training": {"steps": 3}, "audit": {"trials": 25}}).plan()
+OTHER = spec_from_dict({"training": {"steps": 4}, "audit": {"trials": 25}}).plan()
+KEY = PLAN.fingerprint()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request, tmp_path: Path):
+    made = MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / STORE)
+    yield made
+    made.close()
+
+
+def scores(*values: float) -> np.ndarray:
+    return np.array(values)
+
+
+def test_results_come_back_as_they_were(store) -> None:
+    store.begin(PLAN)
+    given = {(0, 0): scores(0.1), (1, 7): scores(-np.inf, 1e-300, np.nextafter(1, 2)), (1, 0): scores(-0.0)}
+    store.add(KEY, given, 1.5)
+    found = store.results(KEY)
+    assert found.keys() == given.keys()
+    for trial, values in given.items():
+        assert found[trial].tobytes() == values.tobytes()
+
+
+def test_the_first_result_of_a_trial_stays(store) -> None:
+    store.begin(PLAN)
+    store.add(KEY, {(0, 0): scores(1.0)}, 0.0)
+    store.add(KEY, {(0, 0): scores(2.0), (0, 1): scores(3.0)}, 0.0)
+    assert {trial: values.item() for trial, values in store.results(KEY).items()} == {(0, 0): 1.0, (0, 1): 3.0}
+
+
+def test_plans_have_results_of_their_own(store) -> None:
+    for plan in (PLAN, OTHER, PLAN):
+        store.begin(plan)
+    store.add(KEY, {(0, 0): scores(1.0)}, 2.0)
+    store.add(KEY, {(0, 1): scores(1.0)}, 0.5)
+    store.conclude(KEY, {"verdict": {"outcome": "consistent"}, "epsilon": 1.25})
+    first, second = store.runs()
+    assert (first.fingerprint, first.trials, first.seconds, first.total) == (KEY, 2, 2.5, 50)
+    assert first.conclusion == {"verdict": {"outcome": "consistent"}, "epsilon": 1.25}
+    assert (second.trials, second.conclusion) == (0, None)
+    assert store.results(OTHER.fingerprint()) == {}
+    assert first.plan == json.loads(PLAN.to_json())
+
+
+def test_an_audit_is_the_same_with_any_store(store) -> None:
+    """And a second run plays nothing again."""
+    expected = run(PLAN)
+    first = run(PLAN, store=store)
+    told = []
+    again = run(PLAN, told.append, store=store)
+    assert told == []
+    for result in (first, again):
+        np.testing.assert_array_equal(result.evidence.in_scores, expected.evidence.in_scores)
+        np.testing.assert_array_equal(result.evidence.out_scores, expected.evidence.out_scores)
+        assert result.verdict == expected.verdict
+    assert store.runs()[0].conclusion["verdict"] == expected.verdict.to_dict()
+
+
+def test_canaries_are_stored_and_judged_alike(store) -> None:
+    adversary = {"name": "canaries", "canaries": 60}
+    plan = spec_from_dict({"training": {"steps": 3}, "adversary": adversary, "audit": {"trials": 2}}).plan()
+    first, again = run(plan, store=store), run(plan, store=store)
+    np.testing.assert_array_equal(first.evidence.scores, again.evidence.scores)
+    np.testing.assert_array_equal(first.evidence.member, again.evidence.member)
+    assert store.runs()[0].trials == store.runs()[0].total == 2
+
+
+# ------------------------------------------------------------------------------------------------------ files
+def filled(path: Path, trials: int = 300) -> Path:
+    with SqliteStore(path) as store:
+        store.begin(PLAN)
+        store.add(KEY, {(i % 2, i // 2): scores(float(i)) for i in range(trials)}, 1.0)
+    return path
+
+
+def damage_truncated(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+def damage_overwritten(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[4096 : 4096 + 3000] = b"\xa5" * 3000
+    path.write_bytes(bytes(content))
+
+
+def damage_flipped_bit(path: Path) -> None:
+    """In a score, which SQLite itself would not notice."""
+    content = path.read_bytes()
+    at = content.index(np.array([123.0]).tobytes())
+    path.write_bytes(content[: at + 2] + bytes([content[at + 2] ^ 1]) + content[at + 3 :])
+
+
+def damage_changed_plan(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b'"confidence": 0.95', b'"confidence": 0.99'))
+
+
+def damage_not_a_database(path: Path) -> None:
+    path.write_bytes(b"world,score\n0,1.0\n" * 100)
+
+
+def damage_foreign(path: Path) -> None:
+    path.unlink()
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE photos (name TEXT)")
+    connection.close()
+
+
+def damage_newer(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (damage_truncated, "intact"),
+        (damage_overwritten, "intact"),
+        (damage_flipped_bit, "trial 61 of world 1 is not what was written"),
+        (damage_changed_plan, "not the one that was begun"),
+        (damage_not_a_database, "not a database"),
+        (damage_foreign, "not another program's database"),
+        (damage_newer, "update epsilometer"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_damaged_store_is_refused_and_left_alone(tmp_path: Path, damage, words: str) -> None:
+    path = filled(tmp_path / STORE)
+    damage(path)
+    before = path.read_bytes()
+    with pytest.raises(InvalidInput, match=words) as caught, run_directory(tmp_path, PLAN) as store:
+        run(PLAN, store=store)
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == before
+    with pytest.raises(InvalidInput, match=words), SqliteStore.reading(path) as store:
+        store.runs()
+        store.results(KEY)
+
+
+def test_a_changed_plan_is_refused_and_the_difference_shown(tmp_path: Path) -> None:
+    filled(tmp_path / STORE)
+    before = (tmp_path / STORE).read_bytes()
+    with pytest.raises(InvalidInput, match="recipe.steps: 3 there, 4 now") as caught, run_directory(tmp_path, OTHER):
+        pass
+    assert "recipe.hidden" not in str(caught.value)
+    with SqliteStore.reading(tmp_path / STORE) as store:
+        assert [stored.trials for stored in store.runs()] == [300]
+    assert len((tmp_path / STORE).read_bytes()) == len(before)
+
+
+def test_data_in_another_order_are_another_plan() -> None:
+    from dataclasses import replace
+
+    from epsilometer import Dataset
+
+    turned = Dataset("digits", PLAN.data.x[::-1], PLAN.data.y[::-1], 10)
+    assert replace(PLAN, data=turned).fingerprint() != KEY
+
+
+def test_modules_are_known_by_what_they_do() -> None:
+    """Two modules under one name in two processes: the plan tells them apart."""
+    from torch import nn
+
+    from epsilometer.training import ModuleNetwork
+
+    def small(features: int, classes: int) -> nn.Module:
+        return nn.Sequential(nn.Linear(features, 3), nn.GELU(), nn.Linear(3, classes))
+
+    def other(features: int, classes: int) -> nn.Module:
+        return nn.Sequential(nn.Linear(features, 3), nn.GELU(approximate="tanh"), nn.Linear(3, classes))
+
+    first, second = (ModuleNetwork(factory, 5, 2).fingerprint() for factory in (small, other))
+    assert first != second
+    assert first == ModuleNetwork(small, 5, 2).fingerprint()
+
+
+def test_a_second_driver_is_told_who_the_first_is(tmp_path: Path) -> None:
+    code = f"""
+import sys
+from epsilometer.audit import SqliteStore
+store = SqliteStore({str(tmp_path / STORE)!r})
+store.add("", {{}}, 0.0)
+print("open", flush=True)
+sys.stdin.read()
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, text=True) as first:
+        assert first.stdout.readline() == "open\n"
+        with pytest.raises(StoreError, match=f"process {first.pid}"):
+            SqliteStore(tmp_path / STORE)
+        with SqliteStore.reading(tmp_path / STORE) as reading:  # looking is allowed
+            assert reading.runs() == []
+        first.kill()  # no chance to clean up
+    SqliteStore(tmp_path / STORE).close()
+
+
+def test_a_second_driver_in_the_same_process_is_refused_too(tmp_path: Path) -> None:
+    failures = []
+
+    def try_again() -> None:
+        try:
+            SqliteStore(tmp_path / STORE)
+        except StoreError as error:
+            failures.append(error)
+
+    with SqliteStore(tmp_path / STORE):
+        thread = threading.Thread(target=try_again)
+        thread.start()
+        thread.join()
+    assert failures
+
+
+def test_a_run_without_results_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), run_directory(tmp_path / "new" / "run", PLAN):
+        raise KeyboardInterrupt
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_a_hundred_thousand_results_are_a_small_file(tmp_path: Path) -> None:
+    """Under 50 MB; the time to read them is in benchmarks/runs.py."""
+    rng = np.random.default_rng(0)
+    with SqliteStore(tmp_path / STORE) as store:
+        store.begin(PLAN)
+        for start in range(0, 50_000, 5000):
+            store.add(KEY, {(w, i): rng.normal(size=1) for i in range(start, start + 5000) for w in (0, 1)}, 1.0)
+        assert len(store.results(KEY)) == 100_000
+    assert (tmp_path / STORE).stat().st_size < 50e6
