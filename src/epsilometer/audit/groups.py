@@ -45,9 +45,9 @@ class Groups:
 
     def learn(self, played: Played) -> None:
         """Choose the size of later groups by how long this one took."""
-        self._seconds_a_trial = max(played.seconds, 1e-6) / len(played.trials)
-        wanted = int(SECONDS / self._seconds_a_trial)
-        self._size = max(1, min(wanted, _GROWTH * len(played.trials)))
+        now = max(played.seconds, 1e-6) / len(played.trials)
+        self._seconds_a_trial = min(now, (now + self._seconds_a_trial) / 2) if self._seconds_a_trial else now
+        self._size = max(1, min(int(SECONDS / self._seconds_a_trial), _GROWTH * self._size))
 
     @property
     def seconds_left(self) -> float:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from epsilometer import checks
 from epsilometer.audit.executors.executor import TRIES, Job, TrialsFailed, available_cores, failed
-from epsilometer.audit.executors.worker import READY, work
+from epsilometer.audit.executors.worker import READY, STARTED, work
 from epsilometer.audit.groups import Groups, Played
 from epsilometer.audit.plan import Plan
 from epsilometer.audit.trial import Trial
@@ -48,10 +48,10 @@ class _Task:
 
 
 class _Worker:
-    def __init__(self, job: bytes) -> None:
+    def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, other = context.Pipe()
-        self.process: SpawnProcess = context.Process(target=work, args=(other, job), daemon=True)
+        self.process: SpawnProcess = context.Process(target=work, args=(other,), daemon=True)
         with _without_interrupts():
             self.process.start()
         other.close()
@@ -82,7 +82,7 @@ class _Pool:
         self._retries: deque[_Task] = deque()
         self._failed_starts = 0
         self._task = self._next_task()  # before any process is started: there may be nothing to do
-        self._workers = [_Worker(job) for _ in range(workers)] if self._task else []
+        self._workers = [_Worker() for _ in range(workers)] if self._task else []
 
     def play(self) -> Iterator[Played]:
         while self._hand_out():
@@ -120,6 +120,10 @@ class _Pool:
         return None if trials is None else _Task(trials)
 
     def _understand(self, worker: _Worker, message: Any) -> Played | None:
+        if message == STARTED:  # not before: a job of any size would wait in the pipe of a process that never reads it
+            with suppress(OSError):
+                worker.connection.send_bytes(self._job)
+            return None
         if message == READY:
             worker.ready, self._failed_starts = True, 0
             return None
@@ -148,7 +152,7 @@ class _Pool:
                     f"worker processes cannot be started ({end}); in a script of your own, call run(…) under "
                     "if __name__ == '__main__':, or use the inline executor"
                 )
-        self._workers[self._workers.index(worker)] = _Worker(self._job)
+        self._workers[self._workers.index(worker)] = _Worker()
 
     def _retry(self, task: _Task, why: str) -> None:
         """Trial by trial: whichever it was that failed, the others get through."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -43,12 +44,13 @@ class OnRay:
             if self._address is None:
                 ray.init("local", num_cpus=self._workers, include_dashboard=False, **quiet)
             else:
+                _knock(self._address)
                 ray.init(self._address, **quiet)
-        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-            text = " ".join(str(error).split())
+        except (OSError, RuntimeError, ValueError) as error:
             raise InvalidInput(
-                "address", self._address, f"a Ray cluster that answers ({text})", "ray status --address … tells"
-            ) from None
+                "address", self._address, f"a Ray cluster that answers ({' '.join(str(error).split())[:200]})",
+                "ray status tells; a cluster with a token needs RAY_AUTH_MODE=token here too",
+            ) from None  # fmt: skip
 
     def _play(self, ray: Any, plan: Plan, groups: Groups) -> Iterator[Played]:
         job, key = ray.put(Job.of(plan)), plan.fingerprint()
@@ -96,6 +98,13 @@ def _plan(key: str, job: Job) -> Plan:
         _PLANS.clear()
         _PLANS[key] = job.open()
     return _PLANS[key]
+
+
+def _knock(address: str) -> None:
+    """Whether anybody answers at all: Ray itself would try for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
 
 
 def _ray() -> Any:

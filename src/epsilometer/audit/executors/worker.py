@@ -13,12 +13,14 @@ from typing import Any
 from epsilometer.audit.executors.executor import play_group
 from epsilometer.errors import EpsilometerError
 
-READY = "ready"
+STARTED, READY = "started", "ready"
 
 
-def work(connection: Connection, job: bytes) -> None:
-    """Play groups until the driver says that there are no more, or is gone."""
+def work(connection: Connection) -> None:
+    """Ask for the job, then play groups until the driver is gone."""
     threading.Thread(target=_end_with_driver, daemon=True).start()
+    connection.send(STARTED)
+    job = connection.recv_bytes()
     try:
         plan = pickle.loads(job).open()
     except Exception as error:
