@@ -63,7 +63,7 @@ class SqliteStore:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self._connection: sqlite3.Connection | None = None
-        self._announced = False
+        self._has_written = self._announced = False
         self._lock: sqlite3.Connection | None = self._lock_out_other_drivers()
         try:
             if not self.path.exists() or self.path.stat().st_size == 0:
@@ -72,7 +72,6 @@ class SqliteStore:
             self._check()
             with self._explained():
                 self._connection = self._connect("rw")
-                self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = FULL")
         except BaseException:
             self.close()
@@ -82,7 +81,7 @@ class SqliteStore:
     def reading(cls, path: Path | str) -> Self:
         """The same without the right to write."""
         store = cls.__new__(cls)
-        store.path, store._lock = Path(path), None
+        store.path, store._lock, store._has_written = Path(path), None, False
         store._check()
         with store._explained():
             store._connection = store._connect("ro")
@@ -126,7 +125,7 @@ class SqliteStore:
             content = np.ascontiguousarray(scores, "<f8").tobytes()
             rows.append((fingerprint, world, number, content, _checksum(fingerprint, world, number, content)))
         with self._writing() as connection:
-            if not self._announced:  # not before there is something to write: a file may yet turn out to be damaged
+            if not self._announced:
                 connection.execute("DELETE FROM driver")
                 me = (os.getpid(), socket.gethostname(), now())
                 connection.execute("INSERT INTO driver VALUES (?, ?, ?)", me)
@@ -146,6 +145,9 @@ class SqliteStore:
             connection.execute("UPDATE runs SET conclusion = ? WHERE fingerprint = ?", (text, fingerprint))
 
     def close(self) -> None:
+        if self._connection is not None and self._has_written:
+            with suppress(sqlite3.Error):  # one plain file, that can be copied; not while somebody is reading
+                self._connection.execute("PRAGMA journal_mode = DELETE")
         for connection in (self._connection, self._lock):
             if connection is not None:
                 with suppress(sqlite3.Error):  # a full disk: the log stays beside the file, and is read the next time
@@ -210,8 +212,11 @@ class SqliteStore:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: all or nothing."""
+        """A transaction: all or nothing. A file that turns out to be damaged before the first is not touched."""
         try:
+            if not self._has_written:
+                self._open.execute("PRAGMA journal_mode = WAL")
+                self._has_written = True
             with self._open as connection:
                 yield connection
         except sqlite3.Error as error:

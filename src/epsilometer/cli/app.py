@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 
 import typer
@@ -14,7 +15,7 @@ from epsilometer.cli.audit import audit
 from epsilometer.cli.bound import bound, compare
 from epsilometer.cli.calibrate import calibrate
 from epsilometer.cli.catalogue import catalogue
-from epsilometer.cli.output import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, READER_GONE, Interrupted, say
+from epsilometer.cli.output import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, Interrupted, say
 from epsilometer.cli.power import power
 from epsilometer.cli.runs import runs
 from epsilometer.cli.spec import check, init
@@ -65,6 +66,8 @@ def _root(
 
 def main() -> None:
     """Run the program; mistakes of the user end in one line and exit code 2, and never in 1, an accusation."""
+    if hasattr(signal, "SIGPIPE"):  # a reader who goes away, e.g. `| head`, ends us quietly, as it does other tools
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an ε that a terminal cannot show is no reason to crash
             stream.reconfigure(errors="backslashreplace")
@@ -96,9 +99,6 @@ def _run() -> int:
         return INTERRUPTED
     except MemoryError:
         say("epsilometer: this does not fit into memory; ask for less")
-    except BrokenPipeError:  # a reader who goes away, e.g. `| head`, ends us quietly, as it does other tools
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return READER_GONE
     except OSError as error:
         say(f"epsilometer: {error.strerror or error}: {error.filename or 'output'}")
     except Exception as error:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,8 @@ from epsilometer.cli.progress import progress
 from epsilometer.errors import EpsilometerError, InvalidInput
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from epsilometer.audit import Plan, SqliteStore
 
 
@@ -101,6 +104,7 @@ def audit(
     with ExitStack() as stack:
         store = None if out is None else stack.enter_context(run_directory(out, plan))
         told = stack.enter_context(progress(quiet))
+        stack.enter_context(_workers_may_go_away())
         try:
             result = run(plan, told, store=store, executor=chosen_executor)
         except KeyboardInterrupt:
@@ -108,8 +112,8 @@ def audit(
         except (StoreError, TrialsFailed) as error:
             raise EpsilometerError(f"{error}; {_how_to_continue(out, plan, store)}") from None
         written = [] if out is None else write_results(out, result)
-    if written:
-        say(f"wrote {' and '.join(str(path) for path in written)}")
+    if out is not None:
+        say(f"wrote {' and '.join(str(path) for path in written)}" if written else f"{out} had its results already")
     if as_json:
         emit_json(to_json(result))
     else:
@@ -118,8 +122,23 @@ def audit(
         raise typer.Exit(1)
 
 
+@contextmanager
+def _workers_may_go_away() -> Iterator[None]:
+    """A pipe to a worker that died is no reason to end, as one to a reader of our output is (see app.py)."""
+    if not hasattr(signal, "SIGPIPE"):
+        yield
+        return
+    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGPIPE, before)
+
+
 def _how_to_continue(out: Path | None, plan: Plan, store: SqliteStore | None) -> str:
     if store is None:
         return "nothing is kept without --out DIR"
     trials = store.begin(plan).trials
+    if not trials:
+        return "nothing was stored yet"
     return f"{trials} trials are stored in {out}; to continue: {shlex.join(['epsilometer', *sys.argv[1:]])}"

@@ -12,7 +12,7 @@ from epsilometer.cli.output import emit_json, print_table
 def catalogue(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """List adversaries, bounds, accountants, data sets and models.
+    """List adversaries, bounds, accountants, data sets, models, executors and templates.
 
     Examples:
 
@@ -22,6 +22,7 @@ def catalogue(
     """
     from epsilometer.accounting import ACCOUNTANTS
     from epsilometer.adversaries import ADVERSARIES
+    from epsilometer.audit import EXECUTORS, TEMPLATES
     from epsilometer.bounds.catalogue import BOUNDS
     from epsilometer.data import DATASETS
     from epsilometer.training import MODELS
@@ -32,6 +33,8 @@ def catalogue(
         "accountants": {name: accountant.summary for name, accountant in ACCOUNTANTS.items()},
         "datasets": {name: summary for name, (summary, _) in DATASETS.items()},
         "models": dict(MODELS),
+        "executors": dict(EXECUTORS),
+        "templates": dict(TEMPLATES),
     }
     if as_json:
         emit_json(sections)

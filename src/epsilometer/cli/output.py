@@ -15,7 +15,6 @@ from epsilometer.plain import SCHEMA, plain
 BAD_INPUT = 2
 INTERNAL_ERROR = 3
 INTERRUPTED = 130
-READER_GONE = 141  # as a shell reports it for other tools
 
 
 class Interrupted(EpsilometerError):

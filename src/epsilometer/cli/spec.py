@@ -17,6 +17,7 @@ def init(
     template: Annotated[
         str, typer.Option(help="default, black-box, one-run or early-stop: see `epsilometer list`.")
     ] = "default",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Write a spec file with comments, to be changed to your needs.
 
@@ -36,6 +37,9 @@ def init(
             file.write(text)
     except OSError as error:
         raise InvalidInput("PATH", str(path), f"a file to write to ({error.strerror})") from None
+    if as_json:
+        emit_json({"wrote": str(path), "template": template})
+        return
     say(f"wrote {path}; next: epsilometer check {path}, then epsilometer audit {path} --out results")
 
 

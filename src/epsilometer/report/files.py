@@ -13,20 +13,21 @@ from epsilometer.report.document import to_json
 
 
 def write_results(directory: Path, result: AuditResult) -> list[Path]:
-    """Write the files, each whole or not at all."""
+    """Write the files that are not there yet, each whole or not at all; which they were."""
     side, table = result.evidence.table()
     rows = [f"{side},score", *(f"{where},{score!r}" for where, score in table)]
     texts = (json.dumps(to_json(result), indent=2) + "\n", "\n".join(rows) + "\n")
-    written = [directory / name for name in RESULTS]
+    paths = [directory / name for name in RESULTS]
+    missing = [(path, text) for path, text in zip(paths, texts, strict=True) if not os.path.lexists(path)]
     try:
-        for path, text in zip(written, texts, strict=True):
+        for path, text in missing:
             write_whole(path, text.encode())
     except OSError as error:
         raise InvalidInput(
             "--out", str(directory), f"a directory to write to ({error.strerror})",
             "trials are stored: make room and run the same command again",
         ) from None  # fmt: skip
-    return written
+    return [path for path, _ in missing]
 
 
 def write_whole(path: Path, content: bytes) -> None:

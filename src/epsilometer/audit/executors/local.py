@@ -6,10 +6,12 @@ import logging
 import multiprocessing
 import pickle
 import signal
+import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, ClassVar
@@ -180,12 +182,22 @@ def _cannot_send(error: Exception) -> InvalidInput:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Children that start here never see Ctrl-C: it goes to every process of a terminal, and the driver decides."""
-    if not hasattr(signal, "pthread_sigmask"):
+    """Children that start here never see Ctrl-C: it goes to every process of a terminal, and the driver decides.
+
+    A blocked signal stays blocked in a child. In this process another thread may get it; then it is kept for later, so
+    that no child is left half started.
+    """
+    if not hasattr(signal, "pthread_sigmask") or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    resource_tracker.ensure_running()  # which every start asks for, and which unblocks the signal
+    came: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+    if came:
+        raise KeyboardInterrupt

@@ -1,0 +1,184 @@
+"""`init`, `check`, `runs`, and what `audit` says about specs, stores and workers that cannot be used."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from epsilometer.audit import STORE, TEMPLATES, parse_spec, template
+
+QUICK = "[training]\nsteps = 5\n[audit]\ntrials = 30\n"
+
+
+def epsilometer(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "epsilometer", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture(scope="module")
+def where(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished audit and one of canaries, two levels below."""
+    here = tmp_path_factory.mktemp("runs")
+    (here / "spec.toml").write_text(QUICK)
+    (here / "canaries.toml").write_text(QUICK.replace("30", "2") + '[adversary]\nname = "canaries"\ncanaries = 40\n')
+    for spec, out in (("spec.toml", "all/pairs"), ("canaries.toml", "all/canaries")):
+        assert epsilometer("audit", spec, "--out", out, "--quiet", cwd=here).returncode == 0
+    return here
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_templates_are_specs_with_comments(name: str, tmp_path: Path) -> None:
+    text = template(name)
+    assert text.startswith("# ")
+    plan = parse_spec(text).plan()
+    shown = epsilometer("init", "mine.toml", "--template", name, cwd=tmp_path)
+    assert shown.returncode == 0
+    assert (tmp_path / "mine.toml").read_text() == text
+    sections = tomllib.loads(text)
+    assert plan.adversary.name == sections["adversary"]["name"]
+    assert plan.trials == sections["audit"]["trials"]
+    again = epsilometer("init", "mine.toml", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "does not exist yet" in again.stderr
+    assert (tmp_path / "mine.toml").read_text() == text
+
+
+def test_check_says_what_a_plan_costs_and_could_show(where: Path) -> None:
+    shown = epsilometer("check", "spec.toml", "--json", cwd=where)
+    seen = json.loads(shown.stdout)
+    assert seen["trials"] == 60
+    assert 0 < seen["seconds_a_trial"] < 5
+    assert seen["seconds"] == pytest.approx(60 * seen["seconds_a_trial"])
+    assert 1.0 < seen["best_epsilon"] < 3.5  # 30 trials a world prove no more
+    assert seen["can_refute"]
+    assert seen["has_power"] is (seen["power"] >= 0.8)
+    words = epsilometer("check", "spec.toml", cwd=where).stdout
+    assert "could prove  ε ≥" in words
+    assert "60 trials" in words
+
+
+def test_check_says_when_a_claim_is_out_of_reach(tmp_path: Path) -> None:
+    (tmp_path / "weak.toml").write_text('[claim]\nepsilon = 8.0\nform = "point"\n[audit]\ntrials = 20\n')
+    shown = epsilometer("check", "weak.toml", cwd=tmp_path)
+    assert shown.returncode == 0
+    assert "not even an attack that is always right would refute the claim" in shown.stdout
+    (tmp_path / "one.toml").write_text('[adversary]\nname = "canaries"\n[training]\nsteps = 5\n')
+    canaries = json.loads(epsilometer("check", "one.toml", "--json", cwd=tmp_path).stdout)
+    assert canaries["trials"] == 1
+    assert canaries["can_refute"]
+
+
+def test_runs_are_listed_with_progress_and_verdict(where: Path) -> None:
+    shown = json.loads(epsilometer("runs", "all", "--json", cwd=where).stdout)["runs"]
+    assert [(run["run"], run["adversary"], run["trials"]) for run in shown] == [
+        ("all/canaries", "canaries", {"done": 2, "of": 2}),
+        ("all/pairs", "gradient", {"done": 60, "of": 60}),
+    ]
+    result = json.loads((where / "all" / "pairs" / "result.json").read_text())
+    assert shown[1]["verdict"] == result["verdict"]
+    assert shown[1]["proved"] == result["lower_bound"]["epsilon"]
+    table = epsilometer("runs", "all/pairs", cwd=where).stdout.splitlines()
+    assert table[0].split("\t")[0] == "run"
+    assert "60 of 60" in table[1]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_scores_are_exported(where: Path, tmp_path: Path, suffix: str) -> None:
+    target = tmp_path / f"scores.{suffix}"
+    assert epsilometer("runs", "all/pairs", "--export", str(target), cwd=where).returncode == 0
+    if suffix == "csv":
+        rows = np.genfromtxt(target, delimiter=",", names=True)
+        bound = epsilometer("bound", str(target), "--delta", "1e-5", "--json", cwd=where)
+        result = json.loads((where / "all" / "pairs" / "result.json").read_text())
+        assert json.loads(bound.stdout)["lower_bound"]["epsilon"] == result["lower_bound"]["epsilon"]
+    else:
+        parquet = pytest.importorskip("pyarrow.parquet")
+        rows = {name: column.to_numpy() for name, column in zip(*_columns(parquet.read_table(target)), strict=True)}
+    written = np.genfromtxt(where / "all" / "pairs" / "scores.csv", delimiter=",", names=True)
+    for world in (0, 1):
+        np.testing.assert_array_equal(
+            rows["score"][rows["world"] == world], written["score"][written["world"] == world]
+        )
+        np.testing.assert_array_equal(rows["index"][rows["world"] == world], np.arange(30))
+    again = epsilometer("runs", "all/pairs", "--export", str(target), cwd=where)
+    assert again.returncode == 2
+    assert "does not exist yet" in again.stderr
+
+
+def _columns(table) -> tuple[list[str], list]:
+    return table.column_names, table.columns
+
+
+def test_canaries_are_exported_with_their_coins(where: Path, tmp_path: Path) -> None:
+    target = tmp_path / "canaries.csv"
+    assert epsilometer("runs", "all/canaries", "--export", str(target), cwd=where).returncode == 0
+    rows = np.genfromtxt(target, delimiter=",", names=True)
+    written = np.genfromtxt(where / "all" / "canaries" / "scores.csv", delimiter=",", names=True)
+    np.testing.assert_array_equal(rows["member"], written["member"])
+    np.testing.assert_array_equal(rows["score"], written["score"])
+    assert epsilometer("bound", "--one-run", str(target), cwd=where).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["runs", "nowhere"], "expected an existing directory"),
+        (["runs", "empty"], "expected a directory with runs in it"),
+        (["runs", "all", "--export", "x.csv"], "expected one run to export"),
+        (["runs", "all/pairs", "--export", "x.xls"], "ends in .csv or .parquet"),
+        (["runs", "all/pairs", "--export", "no/such/x.csv"], "expected a file to write to"),
+        (["init", "no/such/dir.toml"], "expected a file to write to"),
+        (["init", "x.toml", "--template", "blackbox"], "did you mean 'black-box'?"),
+        (["check", "nowhere.toml"], "expected a readable file"),
+        (["audit", "nowhere.toml", "--out", "x"], "expected a readable file"),
+        (["audit", "spec.toml", "--out", "spec.toml"], "expected a directory to write to"),
+        (["audit", "wrong-type.toml", "--out", "x"], "training.steps = 'ten': expected a whole number"),
+        (["audit", "unknown-key.toml", "--out", "x"], "did you mean 'steps'?"),
+        (["audit", "negative.toml", "--out", "x"], "audit.trials = -5: expected a whole number from 2"),
+        (["audit", "spec.toml", "--executor", "lcal", "--out", "x"], "did you mean 'local'?"),
+        (["audit", "spec.toml", "--executor", "local", "--workers", "0"], "--workers = 0"),
+        (["audit", "spec.toml", "--address", "1.2.3.4:5"], "only with a Ray cluster"),
+        (["audit", "spec.toml", "--executor", "ray", "--address", "127.0.0.5:1"], "a Ray cluster that answers"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_input_gets_one_line_and_changes_nothing(where: Path, arguments: list[str], words: str) -> None:
+    (where / "empty").mkdir(exist_ok=True)
+    (where / "wrong-type.toml").write_text('[training]\nsteps = "ten"\n')
+    (where / "unknown-key.toml").write_text("[training]\nstps = 10\n")
+    (where / "negative.toml").write_text("[audit]\ntrials = -5\n")
+    before = {path: path.read_bytes() for path in where.rglob("*") if path.is_file()}
+    shown = epsilometer(*arguments, cwd=where)
+    assert shown.returncode == 2
+    assert shown.stderr.count("\n") == 1
+    assert words in shown.stderr
+    assert {path: path.read_bytes() for path in where.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\0" + b"\0" * 50, b"not a database at all" * 20])
+def test_files_that_are_no_stores(where: Path, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / STORE).write_bytes(content)
+    (tmp_path / "spec.toml").write_text(QUICK)
+    shown = epsilometer("audit", "spec.toml", "--out", "run", "--quiet", cwd=tmp_path)
+    if not content:  # what a process leaves that was killed before its first write
+        assert shown.returncode == 0
+        return
+    assert shown.returncode == 2
+    assert shown.stderr.count("\n") == 1
+    assert (tmp_path / "run" / STORE).read_bytes() == content
+    assert epsilometer("runs", "run", cwd=tmp_path).returncode == 2
+
+
+def test_quiet_says_nothing_but_what_was_written(where: Path, tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(QUICK)
+    shown = epsilometer("audit", "spec.toml", "--quiet", "--out", "run", cwd=tmp_path)
+    assert shown.stderr == "wrote run/result.json and run/scores.csv\n"
+    loud = epsilometer("audit", "spec.toml", cwd=tmp_path)
+    assert "trials: 60 of 60" in loud.stderr
