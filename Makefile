@@ -24,6 +24,7 @@ bench: $(VENV)/.dev  ## side by side with peers, one table a subject
 	$(BIN)/python benchmarks/engine.py --write benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/bounds.py
+	$(BIN)/python benchmarks/runs.py
 
 docs: $(VENV)/.docs  ## HTML in docs/_build
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build

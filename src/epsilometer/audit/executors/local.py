@@ -84,9 +84,12 @@ class _Pool:
         self._retries: deque[_Task] = deque()
         self._failed_starts = 0
         self._task = self._next_task()  # before any process is started: there may be nothing to do
-        self._workers = [_Worker() for _ in range(workers)] if self._task else []
+        self._wanted = workers if self._task else 0
+        self._workers: list[_Worker] = []
 
     def play(self) -> Iterator[Played]:
+        while len(self._workers) < self._wanted:
+            self._workers.append(_Worker())
         while self._hand_out():
             for connection in wait([worker.connection for worker in self._workers]):
                 worker = next(w for w in self._workers if w.connection is connection)
