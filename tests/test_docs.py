@@ -1,13 +1,15 @@
 """What README and docs say is true: their code runs, their spec is the default, their commands exist."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from epsilometer import run, summary
-from epsilometer.audit import Spec, parse_spec
+from epsilometer.audit import Spec, parse_spec, template
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -37,8 +39,20 @@ def test_the_spec_page_shows_every_key_with_its_default() -> None:
     for section, keys in defaults.items():
         missing = keys.keys() - shown[section].keys() - commented
         assert missing <= {"threshold", "target"}, section  # explained beside `bound`
+    assert template("default").endswith(text)
     written = parse_spec(text).plan()
     assert written.fingerprint() == Spec().plan().fingerprint()
+
+
+def test_the_page_on_runs_has_a_script_that_runs(tmp_path: Path) -> None:
+    (script,) = blocks((ROOT / "docs" / "runs.md").read_text(), "python")
+    (tmp_path / "script.py").write_text(
+        script.replace("Spec()", "spec_from_dict({'audit': {'trials': 20}})").replace(
+            "import Local, Spec,", "import Local, spec_from_dict,"
+        )
+    )
+    subprocess.run([sys.executable, "script.py"], cwd=tmp_path, check=True, timeout=120)
+    assert (tmp_path / "results" / "trials.sqlite").exists()
 
 
 def test_the_readme_lists_the_commands() -> None:

@@ -182,3 +182,31 @@ def test_quiet_says_nothing_but_what_was_written(where: Path, tmp_path: Path) ->
     assert shown.stderr == "wrote run/result.json and run/scores.csv\n"
     loud = epsilometer("audit", "spec.toml", cwd=tmp_path)
     assert "trials: 60 of 60" in loud.stderr
+
+
+def test_a_terminal_gets_a_bar_with_rate_time_left_and_bound(tmp_path: Path) -> None:
+    import os
+    import pty
+
+    (tmp_path / "spec.toml").write_text("[training]\nsteps = 100\n[audit]\ntrials = 400\n")
+    driver_end, terminal = pty.openpty()
+    command = [sys.executable, "-m", "epsilometer", "audit", "spec.toml", "--executor", "inline"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=terminal, env=environment) as driver:
+        os.close(terminal)
+        shown = b""
+        while True:
+            try:
+                part = os.read(driver_end, 4096)
+            except OSError:  # how a closed terminal ends
+                break
+            if not part:
+                break
+            shown += part
+    os.close(driver_end)
+    assert driver.returncode == 0
+    text = shown.decode()
+    assert "/800" in text
+    assert "/s, " in text
+    assert " left" in text
+    assert "so far ε ≥" in text

@@ -22,12 +22,10 @@ class Tally:
     def __init__(self, plan: Plan, results: Results) -> None:
         self.plan = plan
         self._worlds = worlds_of(plan)
-        self._results = {}
         self._complete = 0
         self._look = FIRST_LOOK
         self._stopped_at: int | None = None
-        wanted = {(world, index) for index in range(plan.trials) for world in self._worlds}
-        self._results = {trial: scores for trial, scores in results.items() if trial in wanted}
+        self._results = dict(results)
         self._advance()
 
     @property

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from epsilometer.audit.plan import Plan
 from epsilometer.bounds import pool_runs
 from epsilometer.claims import Floats, require_same_relation
 from epsilometer.evidence import OneRun, PairedRuns
-from epsilometer.training import train_many
+from epsilometer.training import factories_of, train_many
 
 Trial = tuple[int, int]  # (world, index); a training with canaries has them by coins, and counts as world 1
 Results = Mapping[Trial, Floats]  # what was seen: one score, or one for each canary
@@ -26,10 +27,27 @@ _CRAFTING, _COINS, _WATCHING = 2, 3, 4  # spawn keys beside worlds 0 and 1
 def craft(plan: Plan) -> Game | CanaryGame:
     """The plan's game; the adversary has randomness of its own."""
     seed = np.random.SeedSequence(plan.seed, spawn_key=(_CRAFTING, 0))
-    with threadpool_limits(limits=1):  # as trials are played: the number of threads changes rounding
+    with one_thread(plan):
         game = plan.adversary.craft(plan.recipe, plan.data, plan.relation, seed)
     require_same_relation("the claim", plan.relation, "the game", game.relation)
     return game
+
+
+@contextmanager
+def one_thread(plan: Plan) -> Iterator[None]:
+    """Small products gain nothing from more threads, and their number would change rounding."""
+    with threadpool_limits(limits=1):
+        if not factories_of(plan.recipe):  # no torch then
+            yield
+            return
+        import torch
+
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
 
 def worlds_of(plan: Plan) -> tuple[int, ...]:

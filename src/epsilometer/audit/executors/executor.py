@@ -8,11 +8,9 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from threadpoolctl import threadpool_limits
-
 from epsilometer.audit.groups import Groups, Played
 from epsilometer.audit.plan import Plan
-from epsilometer.audit.trial import Trial, run_trials
+from epsilometer.audit.trial import Trial, one_thread, run_trials
 from epsilometer.errors import EpsilometerError
 from epsilometer.training import add_factories, factories_of
 
@@ -49,8 +47,8 @@ class Job:
 
 
 def play_group(plan: Plan, trials: Sequence[Trial]) -> Played:
-    """Play in this process, with one thread: small products gain nothing from more, and rounding would change."""
-    with threadpool_limits(limits=1):
+    """Play in this process."""
+    with one_thread(plan):
         started = time.perf_counter()
         scores = run_trials(plan, trials)
         return Played(trials, scores, time.perf_counter() - started)
