@@ -58,8 +58,9 @@ def test_auto_moves_to_processes_when_they_pay(expected: AuditResult, monkeypatc
 
 
 def test_registered_modules_and_canaries_travel() -> None:
-    chosen = plan(model={"name": "cnn"}, training={"steps": 2}, audit={"trials": 4})
-    assert_same(run(chosen, executor=Local(1)), run(chosen))
+    for adversary in ({"name": "gradient"}, {"name": "clipbkd"}):
+        chosen = plan(model={"name": "cnn"}, training={"steps": 2}, audit={"trials": 3}, adversary=adversary)
+        assert_same(run(chosen, executor=Local(1)), run(chosen))
     canaries = plan(adversary={"name": "canaries", "canaries": 50}, training={"steps": 3}, audit={"trials": 3})
     first, second = run(canaries), run(canaries, executor=Local(1))
     assert first.evidence.scores.tobytes() == second.evidence.scores.tobytes()
@@ -165,6 +166,7 @@ def test_a_script_without_a_guard_is_told(tmp_path: Path) -> None:
     shown = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
     assert shown.returncode == 1
     assert "if __name__ == '__main__':" in shown.stderr.splitlines()[-1]
+    assert shown.stderr.count("Traceback") == 1  # workers add none of their own
 
 
 def test_workers_end_with_a_killed_driver(tmp_path: Path) -> None:

@@ -199,7 +199,6 @@ def test_a_second_driver_is_told_who_the_first_is(tmp_path: Path) -> None:
 import sys
 from epsilometer.audit import SqliteStore
 store = SqliteStore({str(tmp_path / STORE)!r})
-store.add("", {{}}, 0.0)
 print("open", flush=True)
 sys.stdin.read()
 """
@@ -227,6 +226,31 @@ def test_a_second_driver_in_the_same_process_is_refused_too(tmp_path: Path) -> N
         thread.start()
         thread.join()
     assert failures
+
+
+def test_a_driver_that_comes_too_late_removes_nothing(tmp_path: Path) -> None:
+    """While the first has no results yet, its store looks like one that could go."""
+    with run_directory(tmp_path / "run", PLAN) as store:
+        with pytest.raises(StoreError, match="being written to"), run_directory(tmp_path / "run", PLAN):
+            pass
+        store.add(KEY, {(0, 0): scores(1.0)}, 0.0)
+    with SqliteStore.reading(tmp_path / "run" / STORE) as reading:
+        assert reading.runs()[0].trials == 1
+
+
+def test_a_store_that_goes_away_is_noticed(tmp_path: Path) -> None:
+    with SqliteStore(tmp_path / STORE) as store:
+        store.begin(PLAN)
+        (tmp_path / STORE).unlink()
+        with pytest.raises(StoreError, match="moved or removed"):
+            store.add(KEY, {(0, 0): scores(1.0)}, 0.0)
+
+
+def test_numbers_have_one_way_to_be_written() -> None:
+    from dataclasses import replace
+
+    written = replace(PLAN, recipe=replace(PLAN.recipe, clip_norm=1, weight_decay=-0.0), confidence=0.95)
+    assert written.fingerprint() == KEY
 
 
 def test_a_run_without_results_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_audit_writes_what_bound_can_read(tmp_path: Path) -> None:
     (tmp_path / "foreign" / "result.json").write_text("mine")
     foreign = epsilometer("audit", "spec.toml", "--out", "foreign", cwd=tmp_path)
     assert foreign.returncode == 2
-    assert "without result.json" in foreign.stderr
+    assert "a new or empty directory, or one with a run in it" in foreign.stderr
     assert (tmp_path / "run" / "result.json").read_bytes() == before
 
 

@@ -76,10 +76,11 @@ def test_check_says_when_a_claim_is_out_of_reach(tmp_path: Path) -> None:
 
 def test_runs_are_listed_with_progress_and_verdict(where: Path) -> None:
     shown = json.loads(epsilometer("runs", "all", "--json", cwd=where).stdout)["runs"]
-    assert [(run["run"], run["adversary"], run["trials"]) for run in shown] == [
-        ("all/canaries", "canaries", {"done": 2, "of": 2}),
-        ("all/pairs", "gradient", {"done": 60, "of": 60}),
+    assert [(run["run"], run["adversary"], run["trials"], run["state"]) for run in shown] == [
+        ("all/canaries", "canaries", {"done": 2, "of": 2}, "finished"),
+        ("all/pairs", "gradient", {"done": 60, "of": 60}, "finished"),
     ]
+    assert shown[1]["claimed"] == pytest.approx(4.0, abs=0.01)
     result = json.loads((where / "all" / "pairs" / "result.json").read_text())
     assert shown[1]["verdict"] == result["verdict"]
     assert shown[1]["proved"] == result["lower_bound"]["epsilon"]
@@ -130,14 +131,14 @@ def test_canaries_are_exported_with_their_coins(where: Path, tmp_path: Path) -> 
     [
         (["runs", "nowhere"], "expected an existing directory"),
         (["runs", "empty"], "expected a directory with runs in it"),
-        (["runs", "all", "--export", "x.csv"], "expected one run to export"),
+        (["runs", "all", "--export", "x.csv"], "expected one run to export (there are all/canaries, all/pairs)"),
         (["runs", "all/pairs", "--export", "x.xls"], "ends in .csv or .parquet"),
         (["runs", "all/pairs", "--export", "no/such/x.csv"], "expected a file to write to"),
         (["init", "no/such/dir.toml"], "expected a file to write to"),
         (["init", "x.toml", "--template", "blackbox"], "did you mean 'black-box'?"),
         (["check", "nowhere.toml"], "expected a readable file"),
         (["audit", "nowhere.toml", "--out", "x"], "expected a readable file"),
-        (["audit", "spec.toml", "--out", "spec.toml"], "expected a directory to write to"),
+        (["audit", "spec.toml", "--out", "spec.toml"], "this is a file"),
         (["audit", "wrong-type.toml", "--out", "x"], "training.steps = 'ten': expected a whole number"),
         (["audit", "unknown-key.toml", "--out", "x"], "did you mean 'steps'?"),
         (["audit", "negative.toml", "--out", "x"], "audit.trials = -5: expected a whole number from 2"),
@@ -176,6 +177,30 @@ def test_files_that_are_no_stores(where: Path, tmp_path: Path, content: bytes) -
     assert epsilometer("runs", "run", cwd=tmp_path).returncode == 2
 
 
+def test_exports_carry_what_a_bound_must_know(tmp_path: Path) -> None:
+    """Groups, and an early stop: without them `bound` would certify what nobody has proved."""
+    (tmp_path / "groups.toml").write_text(QUICK + '[adversary]\nname = "clipbkd"\ncopies = 2\n')
+    (tmp_path / "early.toml").write_text(
+        '[training]\nsteps = 20\n[audit]\ntrials = 300\nbound = "eprocess"\n[faults]\nnoise_scale = 0.3\n'
+    )
+    assert epsilometer("audit", "groups.toml", "--out", "groups", cwd=tmp_path).returncode == 0
+    assert epsilometer("runs", "groups", "--export", "groups.csv", cwd=tmp_path).returncode == 0
+    for name in ("groups.csv", "groups/scores.csv"):
+        found = json.loads(epsilometer("bound", name, "--json", cwd=tmp_path).stdout)
+        assert found["lower_bound"]["group_size"] == 2
+    assert epsilometer("bound", "groups.csv", "--group-size", "1", cwd=tmp_path).returncode == 2
+    assert epsilometer("audit", "early.toml", "--out", "early", cwd=tmp_path).returncode == 1
+    result = json.loads((tmp_path / "early" / "result.json").read_text())
+    assert result["stopped_early"]
+    said = epsilometer("runs", "early", "--export", "early.csv", cwd=tmp_path).stderr
+    assert "the run stopped early, so only this is valid" in said
+    again = epsilometer(*said.strip().partition(": epsilometer ")[2].split(), "--json", cwd=tmp_path)
+    assert json.loads(again.stdout)["lower_bound"]["epsilon"] == result["lower_bound"]["epsilon"]
+    (listed,) = json.loads(epsilometer("runs", "early", "--json", cwd=tmp_path).stdout)["runs"]
+    assert (listed["state"], listed["verdict"]) == ("stopped early", "violated")
+    assert "violated (fault injected)" in epsilometer("runs", "early", cwd=tmp_path).stdout
+
+
 def test_quiet_says_nothing_but_what_was_written(where: Path, tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(QUICK)
     shown = epsilometer("audit", "spec.toml", "--quiet", "--out", "run", cwd=tmp_path)
@@ -209,4 +234,5 @@ def test_a_terminal_gets_a_bar_with_rate_time_left_and_bound(tmp_path: Path) -> 
     assert "/800" in text
     assert "/s, " in text
     assert " left" in text
-    assert "so far ε ≥" in text
+    assert "ε ≥ " in text
+    assert " trials" in text

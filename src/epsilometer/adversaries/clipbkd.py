@@ -35,6 +35,10 @@ class ClipBkd(Adversary):
     def __post_init__(self) -> None:
         checks.whole("copies", self.copies, least=1)
 
+    @property
+    def group_size(self) -> int:
+        return self.copies
+
     def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
         network = network_for(recipe, data)
         poison = least_singular_direction(data.x) * np.median(np.linalg.norm(data.x, axis=1))
@@ -43,7 +47,7 @@ class ClipBkd(Adversary):
         label, likely = int(np.argmin(logits)), int(np.argmax(logits))
         out_data = data.plus(poison, likely, self.copies) if relation is Relation.REPLACE else data
         in_data = data.plus(poison, label, self.copies)
-        return Game(out_data, in_data, relation, self.copies, lambda _: _FinalLogit(network, poison, label))
+        return Game(out_data, in_data, relation, self.group_size, lambda _: _FinalLogit(network, poison, label))
 
 
 def least_singular_direction(x: np.ndarray) -> np.ndarray:

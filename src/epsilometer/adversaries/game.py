@@ -77,6 +77,11 @@ class Adversary(ABC):
     threat: ClassVar[ThreatModel]
     gives: ClassVar[type] = PairedRuns  # the kind of evidence that its games end in
 
+    @property
+    def group_size(self) -> int:
+        """In how many records the worlds of its games differ."""
+        return 1
+
     @abstractmethod
     def craft(
         self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence

@@ -28,27 +28,31 @@ def run_directory(directory: Path | str, plan: Plan) -> Iterator[SqliteStore]:
     """
     out = Path(directory)
     made = _prepare(out)
-    fresh = not (out / STORE).exists()
-    store = None
     try:
         with SqliteStore(out / STORE) as store:
-            runs = store.runs()
-            if runs and runs[0].fingerprint != plan.fingerprint():
-                changes = differences(runs[0].plan, plain(plan.to_dict()))
-                raise InvalidInput(
-                    "--out", str(out), f"the plan that was begun there ({changes})",
-                    "name another directory, or undo the change",
-                )  # fmt: skip
-            store.begin(plan)
-            yield store
+            try:
+                runs = store.runs()
+                if runs and runs[0].fingerprint != plan.fingerprint():
+                    changes = differences(runs[0].plan, plain(plan.to_dict()))
+                    raise InvalidInput(
+                        "--out", str(out), f"the plan that was begun there ({changes})",
+                        "name another directory, or undo the change",
+                    )  # fmt: skip
+                store.begin(plan)
+                yield store
+            except BaseException:
+                if store.is_new and not any(run.trials for run in store.runs()):
+                    store.discard()
+                raise
     except BaseException:
-        if fresh and _is_empty(out / STORE):
-            _remove(out, made)
+        if made:
+            with suppress(OSError):  # not empty: somebody uses it
+                out.rmdir()
         raise
 
 
 def differences(stored: dict[str, Any], given: dict[str, Any]) -> str:
-    """What differs between two plans, as `key: stored → given`.
+    """What differs between two plans.
 
     >>> differences({"seed": 0, "recipe": {"steps": 10}}, {"seed": 0, "recipe": {"steps": 20}})
     'recipe.steps: 10 there, 20 now'
@@ -68,10 +72,10 @@ def _prepare(out: Path) -> bool:
     """Fail before the trials, not after them; whether the directory was made."""
     if str(out) in ("", "."):
         raise InvalidInput("--out", str(out), "a directory of its own", "name one, for instance results")
-    if not os.path.lexists(out / STORE):
-        for name in RESULTS:
-            if os.path.lexists(out / name):
-                raise InvalidInput("--out", str(out), f"a directory without {name}", "name another directory")
+    if out.is_dir() and not os.path.lexists(out / STORE) and any(out.iterdir()):
+        raise InvalidInput("--out", str(out), "a new or empty directory, or one with a run in it", "name another")
+    if os.path.lexists(out) and not out.is_dir():
+        raise InvalidInput("--out", str(out), "a directory to write to (this is a file)", "name another")
     try:
         made = not out.exists()
         out.mkdir(parents=True, exist_ok=True)
@@ -80,22 +84,6 @@ def _prepare(out: Path) -> bool:
     except OSError as error:
         raise InvalidInput("--out", str(out), f"a directory to write to ({error.strerror})") from None
     return made
-
-
-def _is_empty(path: Path) -> bool:
-    try:
-        with SqliteStore.reading(path) as store:
-            return not any(run.trials for run in store.runs())
-    except InvalidInput:
-        return False
-
-
-def _remove(out: Path, made: bool) -> None:
-    for suffix in ("", "-wal", "-shm", ".lock"):
-        (out / f"{STORE}{suffix}").unlink(missing_ok=True)
-    if made:
-        with suppress(OSError):
-            out.rmdir()
 
 
 def _flat(value: Any, prefix: str = "") -> dict[str, Any]:

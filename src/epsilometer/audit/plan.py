@@ -16,7 +16,7 @@ from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import OneRun
 from epsilometer.plain import plain
-from epsilometer.training import ModuleNetwork, Recipe, network_for
+from epsilometer.training import ModuleNetwork, Recipe, engine_of, network_for
 
 TRIAL_VERSION = 1  # raised whenever the same plan would give other scores
 
@@ -120,8 +120,10 @@ class Plan:
             "delta": self.delta,
             "data": {"name": self.data.name, "records": len(self.data), "sha256": self.data.fingerprint()},
             "recipe": self.recipe.to_dict() | module,
+            "engine": engine_of(self.recipe),
             "adversary": {"name": self.adversary.name, **asdict(self.adversary)},  # type: ignore[call-overload]
             "evidence": self.adversary.gives.__name__,
+            "group_size": self.adversary.group_size,
             "trials": self.trials,
             "confidence": self.confidence,
             "method": method_as_dict(self.method),
@@ -131,12 +133,20 @@ class Plan:
         }
 
     def to_json(self) -> str:
-        """The same as text, always in the same words."""
-        return json.dumps(plain(self.to_dict()), sort_keys=True)
+        """The same as text, always in the same words: 1 and 1.0 are one number."""
+        return json.dumps(_canonical(plain(self.to_dict())), sort_keys=True)
 
     def fingerprint(self) -> str:
         """A hash of the whole plan."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _canonical(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_canonical(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def claim_curve(recipe: Recipe, relation: Relation | str = Relation.ADD_REMOVE) -> Claim:

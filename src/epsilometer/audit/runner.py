@@ -57,7 +57,12 @@ def run(
     result = replace(result, seconds=store.begin(plan).seconds + time.perf_counter() - started)
     store.conclude(
         plan.fingerprint(),
-        {"verdict": result.verdict.to_dict(), "lower_bound": result.lower_bound.to_dict(), "seconds": result.seconds},
+        {
+            "verdict": result.verdict.to_dict(),
+            "lower_bound": result.lower_bound.to_dict(),
+            "stopped_early": result.stopped_early,
+            "judged": len(result.evidence.out_scores) if isinstance(result.evidence, PairedRuns) else plan.trials,
+        },
     )
     return result
 

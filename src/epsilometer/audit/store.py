@@ -31,6 +31,7 @@ class StoredRun:
 
     fingerprint: str
     plan: dict[str, Any]
+    claimed_epsilon: float  # at the plan's δ
     trials: int  # results that it holds
     begun: str  # date and time, UTC
     seconds: float  # that driving it has taken so far
@@ -75,7 +76,7 @@ class MemoryStore:
     def begin(self, plan: Plan) -> StoredRun:
         key = plan.fingerprint()
         if key not in self._runs:
-            self._runs[key] = StoredRun(key, json.loads(plan.to_json()), 0, now(), 0.0, None)
+            self._runs[key] = StoredRun(key, json.loads(plan.to_json()), plan.claimed_epsilon, 0, now(), 0.0, None)
             self._results[key] = {}
         return self._runs[key]
 

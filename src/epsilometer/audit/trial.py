@@ -14,6 +14,7 @@ from epsilometer.adversaries import IN, OUT, CanaryGame, Game
 from epsilometer.audit.plan import Plan
 from epsilometer.bounds import pool_runs
 from epsilometer.claims import Floats, require_same_relation
+from epsilometer.errors import InvalidInput
 from epsilometer.evidence import OneRun, PairedRuns
 from epsilometer.training import factories_of, train_many
 
@@ -30,6 +31,9 @@ def craft(plan: Plan) -> Game | CanaryGame:
     with one_thread(plan):
         game = plan.adversary.craft(plan.recipe, plan.data, plan.relation, seed)
     require_same_relation("the claim", plan.relation, "the game", game.relation)
+    if game.group_size != plan.adversary.group_size:
+        expected = f"the adversary's {plan.adversary.group_size}"
+        raise InvalidInput("group_size of the game", game.group_size, expected, "override the adversary's group_size")
     return game
 
 

@@ -54,7 +54,10 @@ def method_named(name: str, threshold: float | None = None, seed: int = 0) -> Me
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)
     if (threshold is not None) != (name == Fixed.name):
-        raise InvalidInput("threshold", threshold, "a number exactly when the method is fixed")
+        expected = "a number exactly when the method is fixed"
+        raise InvalidInput(
+            "threshold", threshold, expected, "choose one without looking at the scores, or another method"
+        )
     return ClopperPearson(Fixed(threshold)) if threshold is not None else _MAKERS[name](seed)
 
 

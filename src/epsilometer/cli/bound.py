@@ -25,7 +25,10 @@ Confidence = Annotated[float, typer.Option(help="Of the bound.")]
 Threshold = Annotated[float | None, typer.Option(help="Fixed beforehand: member iff score > it.")]
 Guesses = Annotated[int | None, typer.Option(help="With --one-run: how many guesses, chosen beforehand.")]
 Direction = Annotated[str, typer.Option(help="Which scores mean member: higher, lower or either.")]
-GroupSize = Annotated[int, typer.Option(help="Records in which the worlds differ, or that a canary has.")]
+GroupSize = Annotated[
+    int | None,
+    typer.Option(help="Records in which the worlds differ, or that a canary has: 1, or what the file says."),
+]
 RelationOption = Annotated[str, typer.Option(help="add-remove, replace or zero-out.")]
 Seed = Annotated[int, typer.Option(help="Of random halves, orders and simulations.")]
 InOrder = Annotated[
@@ -47,7 +50,7 @@ def bound(
     threshold: Threshold = None,
     guesses: Guesses = None,
     direction: Direction = "higher",
-    group_size: GroupSize = 1,
+    group_size: GroupSize = None,
     relation: RelationOption = "add-remove",
     claim: Annotated[float | None, typer.Option(help="A claimed ε to test; exit code 1 if refuted.")] = None,
     seed: Seed = 0,
@@ -103,7 +106,7 @@ def compare(
     threshold: Threshold = None,
     guesses: Guesses = None,
     direction: Direction = "higher",
-    group_size: GroupSize = 1,
+    group_size: GroupSize = None,
     relation: RelationOption = "add-remove",
     seed: Seed = 0,
     in_order: InOrder = False,
@@ -184,10 +187,10 @@ def _evidence(
     scores: Path | None,
     counts: tuple[int, int, int, int] | None,
     one_run: Path | None,
-    group_size: int,
+    group_size: int | None,
     relation: str,
 ) -> Evidence:
-    from epsilometer.cli.scores import read_canaries, read_scores
+    from epsilometer.cli.scores import content_of, parse_canaries, parse_scores
     from epsilometer.evidence import Counts, OneRun, PairedRuns
 
     given = [name for name, value in (("SCORES.csv", scores), ("--counts", counts), ("--one-run", one_run)) if value]
@@ -196,15 +199,27 @@ def _evidence(
         shown = " and ".join(given) or "none"
         raise InvalidInput("SCORES.csv, --counts, --one-run", shown, expected, "name a file, or give four counts")
     if scores is not None:
-        return PairedRuns(*read_scores(scores), relation, group_size)
+        content = content_of(scores, "SCORES.csv")
+        return PairedRuns(*parse_scores(content), relation, _group_size(group_size, content))
     if one_run is not None:
-        return OneRun(*read_canaries(one_run), relation, group_size)
+        content = content_of(one_run, "--one-run")
+        return OneRun(*parse_canaries(content), relation, _group_size(group_size, content))
     assert counts is not None
     try:
-        return Counts(*counts, relation=relation, group_size=group_size)  # type: ignore[arg-type]
+        return Counts(*counts, relation=relation, group_size=1 if group_size is None else group_size)  # type: ignore[arg-type]
     except InvalidInput as error:
         named = error.argument in ("relation", "group_size")
         raise error if named else error.renamed(f"--counts: {error.argument}") from None
+
+
+def _group_size(given: int | None, content: bytes) -> int:
+    """What the user says, or the file; they must not contradict each other."""
+    from epsilometer.cli.scores import stated_group_size
+
+    stated = stated_group_size(content)
+    if given is not None and stated is not None and given != stated:
+        raise InvalidInput("--group-size", given, f"{stated}, as the file says", "leave it out")
+    return next(size for size in (given, stated, 1) if size is not None)
 
 
 def _as_option(error: InvalidInput) -> InvalidInput:

@@ -60,6 +60,6 @@ def _state(now: Snapshot) -> str:
     parts = [] if now.rate is None else [f"{now.rate:.3g}/s"]
     if now.seconds_left is not None and now.done < now.total:
         parts.append(f"{duration(now.seconds_left)} left")
-    if now.bound is not None:
-        parts.append(f"so far ε ≥ {now.bound.epsilon:.3g}")
+    if now.bound is not None and now.done < now.total:
+        parts.append(f"ε ≥ {now.bound.epsilon:.3g} after {now.bound_at} trials")
     return "".join(f", {part}" for part in parts)

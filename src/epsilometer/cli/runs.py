@@ -29,71 +29,92 @@ def runs(
 
     - `epsilometer runs results --export scores.parquet`
     """
-    from epsilometer.audit import SqliteStore, stores_below
+    paths = _stores(directory)
+    if export is not None:
+        _export(directory, paths, export)
+        return
+    rows = [row for path in paths for row in _rows(path, alone=len(paths) == 1)]
+    if as_json:
+        emit_json({"runs": rows})
+        return
+    columns = ("run", "state", "trials", "claimed", "proved", "adversary", "verdict", "time")
+    print_table(columns, [[_text(column, row) for column in columns] for row in rows])
 
+
+def _stores(directory: Path) -> list[Path]:
+    from epsilometer.audit import STORE, stores_below
+
+    if directory.name == STORE and directory.is_file():
+        return [directory]
     if not directory.is_dir():
         raise InvalidInput("DIR", str(directory), "an existing directory", "check the path")
     paths = stores_below(directory)
     if not paths:
-        raise InvalidInput(
-            "DIR", str(directory), "a directory with runs in it", "epsilometer audit --out DIR makes one"
-        )
-    if export is not None:
-        _export(paths, export)
-        return
-    found: list[tuple[Path, StoredRun]] = []
-    for path in paths:
-        try:
-            with SqliteStore.reading(path) as store:
-                found += [(path.parent, run) for run in store.runs()]
-        except InvalidInput as error:
-            if len(paths) == 1:
-                raise
-            say(f"epsilometer: {error}")
-    rows = [_row(where, run) for where, run in found]
-    if as_json:
-        emit_json({"runs": rows})
-        return
-    columns = ("run", "claim", "adversary", "trials", "time", "proved", "verdict")
-    print_table(columns, [[_text(row[column]) for column in columns] for row in rows])
+        expected = "a directory with runs in it"
+        raise InvalidInput("DIR", str(directory), expected, "epsilometer audit --out DIR makes one")
+    return paths
 
 
-def _row(where: Path, run: StoredRun) -> dict[str, Any]:
+def _rows(path: Path, alone: bool) -> list[dict[str, Any]]:
+    """What is known of the runs in one store; a store that cannot be read must not hide the others."""
+    from epsilometer.audit import SqliteStore
+
+    try:
+        with SqliteStore.reading(path) as store:
+            driven, found = store.is_driven, store.runs()
+    except InvalidInput as error:
+        if alone:
+            raise
+        say(f"epsilometer: {error}")
+        return []
+    if not found:
+        say(f"{path}: no plan is stored; if it was copied, was {path.name}-wal left behind?")
+    return [_row(path.parent, run, driven) for run in found]
+
+
+def _row(where: Path, run: StoredRun, driven: bool) -> dict[str, Any]:
     plan, end = run.plan, run.conclusion or {}
-    claim = plan["claim"]
+    finished = "stopped early" if end.get("stopped_early") else "finished"
     return {
         "run": str(where),
-        "plan_sha256": run.fingerprint,
-        "claim": claim.get("name") or f"{claim['form']} {claim.get('epsilon', claim.get('mu'))}",
-        "adversary": plan["adversary"]["name"],
+        "state": finished if end else "running" if driven else "interrupted",
         "trials": {"done": run.trials, "of": run.total},
+        "claimed": run.claimed_epsilon,
+        "delta": plan["delta"],
+        "proved": end.get("lower_bound", {}).get("epsilon"),
+        "adversary": plan["adversary"]["name"],
+        "verdict": end.get("verdict", {}).get("outcome"),
+        "faults": plan["faults"],
         "time": run.seconds,
         "begun": run.begun,
-        "proved": end.get("lower_bound", {}).get("epsilon"),
-        "verdict": end.get("verdict", {}).get("outcome"),
+        "plan_sha256": run.fingerprint,
     }
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, dict):
+def _text(column: str, row: dict[str, Any]) -> str:
+    from epsilometer.report import duration
+
+    value = row[column]
+    if column == "trials":
         return f"{value['done']} of {value['of']}"
-    if isinstance(value, str):
-        return value
-    return number(value, 3)
+    if column == "time":
+        return duration(value)
+    if column == "verdict" and row["faults"]["noise_scale"] != 1:
+        return f"{value or '–'} (fault injected)"
+    return value if isinstance(value, str) else number(value, 3)
 
 
-def _export(paths: list[Path], target: Path) -> None:
+def _export(directory: Path, paths: list[Path], target: Path) -> None:
     from epsilometer.audit import SqliteStore
-    from epsilometer.report import write_scores
+    from epsilometer.report import judged_again, write_scores
 
     if len(paths) > 1:
         several = ", ".join(str(path.parent) for path in paths[:4])
-        raise InvalidInput("DIR", several, "one run to export", "name its own directory")
+        raise InvalidInput("DIR", str(directory), f"one run to export (there are {several})", "name its own directory")
     with SqliteStore.reading(paths[0]) as store:
         stored = store.runs()
         if len(stored) != 1:
-            raise InvalidInput("DIR", str(paths[0].parent), f"a store with one plan to export (it has {len(stored)})")
+            raise InvalidInput("DIR", str(directory), f"a store with one plan to export (it has {len(stored)})")
         run = stored[0]
-        count = write_scores(target, run.plan, store.results(run.fingerprint))
-    part = "" if run.conclusion else "; the run is not finished, and only eprocess is valid on a part of it"
-    say(f"wrote {count} scores to {target}{part}")
+        count = write_scores(target, run, store.results(run.fingerprint))
+    say(f"wrote {count} scores to {target}; {judged_again(target, run)}")

@@ -11,18 +11,8 @@ from pathlib import Path
 from epsilometer.errors import InvalidInput
 
 
-def read_scores(path: Path) -> tuple[list[float], list[float]]:
-    """Scores of the out-world and of the in-world."""
-    return parse_scores(_content(path, "SCORES.csv"))
-
-
-def read_canaries(path: Path) -> tuple[list[float], list[int]]:
-    """Scores of one training's canaries, and whether each was a member."""
-    return parse_canaries(_content(path, "--one-run"))
-
-
 def parse_scores(content: bytes) -> tuple[list[float], list[float]]:
-    """The same from bytes; every mistake is an `InvalidInput` that names the line.
+    """Scores of the out-world and of the in-world; every mistake is an `InvalidInput` that names the line.
 
     >>> parse_scores(b"world,score\\n0,0.5\\n1,2")
     ([0.5], [2.0])
@@ -43,7 +33,7 @@ def parse_scores(content: bytes) -> tuple[list[float], list[float]]:
 
 
 def parse_canaries(content: bytes) -> tuple[list[float], list[int]]:
-    """The same from bytes.
+    """Scores of one training's canaries, and whether each was a member.
 
     >>> parse_canaries(b"member,score\\n0,0.5\\n1,2")
     ([0.5, 2.0], [0, 1])
@@ -54,7 +44,24 @@ def parse_canaries(content: bytes) -> tuple[list[float], list[int]]:
     return [score for _, score in rows], [member for member, _ in rows]
 
 
-def _content(path: Path, argument: str) -> bytes:
+def stated_group_size(content: bytes) -> int | None:
+    """The number of records in which worlds differ, if the file has a column that says it, as our own files do.
+
+    >>> stated_group_size(b"world,score,group_size\\n0,0.5,2\\n1,2,2")
+    2
+    """
+    rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=None), skipinitialspace=True)
+    header = [name.strip().lower() for name in next(rows, [])]
+    if "group_size" not in header:
+        return None
+    cells = {row[header.index("group_size")].strip() for row in rows if any(cell.strip() for cell in row)}
+    if len(cells) != 1 or not (cell := cells.pop()).isdecimal():
+        raise InvalidInput("group_size", sorted(cells), "one whole number in every row", "remove the column")
+    return int(cell)
+
+
+def content_of(path: Path, argument: str) -> bytes:
+    """What the file holds; - is stdin."""
     if str(path) == "-" and sys.stdin is None:
         raise InvalidInput(argument, "-", "an open standard input", "name a file")
     try:
@@ -74,7 +81,10 @@ def _rows(content: bytes, argument: str, side: str) -> list[tuple[int, float]]:
     try:
         header = [name.strip().lower() for name in next(lines, [])]
         if not {side, "score"} <= set(header):
-            raise InvalidInput("header", header, f"the columns {side} and score", f"start the file with {side},score")
+            other = {"world": "member", "member": "world"}[side]
+            use = {"world": "it has canaries: use --one-run", "member": "it has pairs: leave out --one-run"}[side]
+            remedy = use if {other, "score"} <= set(header) else f"start the file with {side},score"
+            raise InvalidInput("header", header, f"the columns {side} and score", remedy)
         for name in (side, "score"):
             if header.count(name) > 1:
                 raise InvalidInput("header", header, f"one column {name}", "rename the others")

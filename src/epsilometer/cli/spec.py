@@ -9,11 +9,22 @@ from typing import Annotated
 import typer
 
 from epsilometer.cli.output import emit_json, say
+from epsilometer.cli.plan import (
+    AdversaryName,
+    BoundName,
+    Confidence,
+    Epsilon,
+    NoiseScale,
+    Seed,
+    SpecFile,
+    Trials,
+    chosen_plan,
+)
 from epsilometer.errors import InvalidInput
 
 
 def init(
-    path: Annotated[Path, typer.Argument(help="Where to write it.")] = Path("audit.toml"),
+    path: Annotated[Path, typer.Argument(help="Where to write it; - is stdout.")] = Path("audit.toml"),
     template: Annotated[
         str, typer.Option(help="default, black-box, one-run or early-stop: see `epsilometer list`.")
     ] = "default",
@@ -30,6 +41,9 @@ def init(
     from epsilometer.audit.templates import template as text_of
 
     text = text_of(template)
+    if str(path) == "-":
+        print(text, end="")
+        return
     if os.path.lexists(path):
         raise InvalidInput("PATH", str(path), "a file that does not exist yet", "name another, or move it away")
     try:
@@ -44,7 +58,14 @@ def init(
 
 
 def check(
-    spec: Annotated[Path | None, typer.Argument(help="A TOML file; without it, the embedded default.")] = None,
+    spec: SpecFile = None,
+    trials: Trials = None,
+    confidence: Confidence = None,
+    seed: Seed = None,
+    epsilon: Epsilon = None,
+    adversary: AdversaryName = None,
+    bound: BoundName = None,
+    noise_scale: NoiseScale = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Check a spec without running it: the plan, its cost from two trials, the best ε that it could prove, its power.
@@ -53,12 +74,13 @@ def check(
 
     - `epsilometer check audit.toml`
 
-    - `epsilometer check audit.toml --json`
+    - `epsilometer check audit.toml --trials 5000 --json`
     """
-    from epsilometer.audit import Spec, preview, read_spec
+    from epsilometer.audit import preview
     from epsilometer.report import describe_preview
 
-    plan = (read_spec(spec) if spec is not None else Spec()).plan()
+    plan = chosen_plan(spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale)
+    say("playing two trials, and working out what all could show …")
     seen = preview(plan)
     if as_json:
         emit_json({"plan": plan.to_dict(), "plan_sha256": plan.fingerprint(), **seen.to_dict()})

@@ -2,7 +2,16 @@
 
 from epsilometer.report.document import to_json, versions
 from epsilometer.report.files import write_results
-from epsilometer.report.scores import write_scores
+from epsilometer.report.scores import judged_again, write_scores
 from epsilometer.report.text import describe_preview, duration, summary
 
-__all__ = ["describe_preview", "duration", "summary", "to_json", "versions", "write_results", "write_scores"]
+__all__ = [
+    "describe_preview",
+    "duration",
+    "judged_again",
+    "summary",
+    "to_json",
+    "versions",
+    "write_results",
+    "write_scores",
+]

@@ -15,9 +15,14 @@ from epsilometer.report.document import to_json
 def write_results(directory: Path, result: AuditResult) -> list[Path]:
     """Write the files that are not there yet, each whole or not at all; which they were."""
     side, table = result.evidence.table()
-    rows = [f"{side},score", *(f"{where},{score!r}" for where, score in table)]
+    size = result.evidence.group_size  # a bound that did not know would claim too much
+    more, end = (",group_size", f",{size}") if size > 1 else ("", "")
+    rows = [f"{side},score{more}", *(f"{where},{score!r}{end}" for where, score in table)]
     texts = (json.dumps(to_json(result), indent=2) + "\n", "\n".join(rows) + "\n")
     paths = [directory / name for name in RESULTS]
+    if paths[0].is_file() and _plan_of(paths[0]) != result.plan.fingerprint():
+        expected = f"a directory whose {paths[0].name} is of this plan"
+        raise InvalidInput("--out", str(directory), expected, f"move {paths[0]} away, and run the same again")
     missing = [(path, text) for path, text in zip(paths, texts, strict=True) if not os.path.lexists(path)]
     try:
         for path, text in missing:
@@ -30,17 +35,26 @@ def write_results(directory: Path, result: AuditResult) -> list[Path]:
     return [path for path, _ in missing]
 
 
+def _plan_of(path: Path) -> str | None:
+    try:
+        found = json.loads(path.read_bytes())["plan_sha256"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return str(found)
+
+
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that whoever looks sees the old one or the new one, and never a part."""
+    """Write a new file so that whoever looks sees nothing or all of it; one that exists stays, and is an OSError."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         os.chmod(name, 0o644 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
+        os.link(name, path)
+    finally:
         os.unlink(name)
-        raise
 
 
 def _umask() -> int:

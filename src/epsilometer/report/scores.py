@@ -4,28 +4,38 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from epsilometer.audit import Results, toss_coins
+from epsilometer.audit import Results, StoredRun, Trial, toss_coins
+from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import OneRun
 from epsilometer.report.files import write_whole
 
 Columns = dict[str, list[Any]]
+Row = tuple[int, int, Floats]  # index, world, scores
 
 
-def write_scores(target: Path, plan: dict[str, Any], results: Results) -> int:
-    """Write a run's scores to a new file, CSV or Parquet by its name; how many there were."""
-    if target.exists():
+def write_scores(target: Path, run: StoredRun, results: Results) -> int:
+    """Write a run's scores to a new file, CSV or Parquet by its name; how many there were.
+
+    Of a run that is finished, those that were judged: workers may have been ahead when it stopped.
+    """
+    if os.path.lexists(target):
         raise InvalidInput("--export", str(target), "a file that does not exist yet", "name another")
     writers = {".csv": _csv, ".parquet": _parquet}
     if target.suffix not in writers:
         raise InvalidInput("--export", str(target), "a name that ends in .csv or .parquet")
-    columns = _canaries(plan, results) if plan["evidence"] == OneRun.__name__ else _pairs(results)
+    judged = (run.conclusion or {}).get("judged", run.plan["trials"])
+    rows = [(index, world, results[world, index]) for world, index in sorted(results, key=_by_index) if index < judged]
+    columns = _canaries(run.plan, rows) if run.plan["evidence"] == OneRun.__name__ else _pairs(rows)
+    if run.plan["group_size"] > 1:  # a bound that did not know would claim too much
+        columns["group_size"] = [run.plan["group_size"]] * len(rows)
     content = writers[target.suffix](columns)
     try:
         write_whole(target, content)
@@ -34,22 +44,33 @@ def write_scores(target: Path, plan: dict[str, Any], results: Results) -> int:
     return len(columns["score"])
 
 
-def _pairs(results: Results) -> Columns:
-    rows = [(world, index, float(scores[0])) for (world, index), scores in sorted(results.items(), key=_by_index)]
-    return _columns(("world", "index", "score"), rows)
+def judged_again(target: Path, run: StoredRun) -> str:
+    """How to get a bound from these scores, and which."""
+    plan, end = run.plan, run.conclusion or {}
+    one_run = "--one-run " if plan["evidence"] == OneRun.__name__ else ""
+    relation = plan["claim"]["relation"]
+    command = f"epsilometer bound {one_run}{target} --delta {plan['delta']:g} --relation {relation}"
+    if (end and not end["stopped_early"]) or one_run:
+        return f"to judge them again: {command}"
+    why = "the run stopped early" if end else "the run is not finished"
+    return f"{why}, so only this is valid: {command} --method eprocess --in-order"
 
 
-def _canaries(plan: dict[str, Any], results: Results) -> Columns:
-    rows = []
-    for (_, index), scores in sorted(results.items(), key=_by_index):
+def _pairs(rows: list[Row]) -> Columns:
+    return _columns(("world", "index", "score"), [(world, index, scores.item()) for index, world, scores in rows])
+
+
+def _canaries(plan: dict[str, Any], rows: list[Row]) -> Columns:
+    found = []
+    for index, _, scores in rows:
         coins = toss_coins(plan["seed"], index, len(scores))
         numbered = zip(coins.astype(int).tolist(), scores.tolist(), strict=True)
-        rows += [(index, canary, member, score) for canary, (member, score) in enumerate(numbered)]
-    return _columns(("index", "canary", "member", "score"), rows)
+        found += [(index, canary, member, score) for canary, (member, score) in enumerate(numbered)]
+    return _columns(("index", "canary", "member", "score"), found)
 
 
-def _by_index(item: tuple[tuple[int, int], Any]) -> tuple[int, int]:
-    (world, index), _ = item
+def _by_index(trial: Trial) -> tuple[int, int]:
+    world, index = trial
     return index, world
 
 

@@ -34,15 +34,14 @@ def describe_preview(preview: Preview) -> str:
     if not preview.can_refute:
         power = "none: not even an attack that is always right would refute the claim; run more trials"
     else:
-        enough = "enough" if preview.has_power else "too little to rely on; run more trials"
-        found = f"found with probability {preview.power:.2f}: {enough}"
-        power = f"with half of the noise, the best attack that theory allows is {found}"
+        hint = "a real attack is weaker" if preview.has_power else "too little: run more trials"
+        power = f"{preview.power:.2f} at most, if half of the noise is missing and the attack as good as can be; {hint}"
     method = f"{getattr(plan.method, 'thresholds', plan.method).name}, {plan.confidence:g} confidence, seed {plan.seed}"
     return _lines(
         [
             *_plan_rows(plan),
             ("bound", method),
-            ("cost", f"{preview.trials} trials{early}; about {duration(preview.seconds)} in one process"),
+            ("cost", f"{_trials(preview.trials)}{early}; about {duration(preview.seconds)} in one process"),
             ("could prove", f"ε ≥ {preview.best_epsilon:.4g} at δ = {plan.delta:g}, by an attack that is always right"),
             ("power", power),
             ("plan", plan.fingerprint()),
@@ -63,6 +62,10 @@ def duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _trials(count: int) -> str:
+    return f"{count} trial" if count == 1 else f"{count} trials"
 
 
 def _lines(rows: Sequence[Row]) -> str:

@@ -4,6 +4,7 @@ from epsilometer.training.clip_norm import median_gradient_norm
 from epsilometer.training.engine import (
     BACKENDS,
     TrainingDiverged,
+    engine_of,
     initial_parameters,
     network_for,
     train,
@@ -28,6 +29,7 @@ __all__ = [
     "TrainingDiverged",
     "Watcher",
     "add_factories",
+    "engine_of",
     "factories_of",
     "frozen_features",
     "initial_parameters",

@@ -93,6 +93,13 @@ def train(
     return parameters
 
 
+def engine_of(recipe: Recipe) -> str:
+    """What trains a recipe in this process: compiled, portable or torch. They round differently."""
+    if is_module(recipe.model):
+        return "torch"
+    return "compiled" if importlib.util.find_spec("numba") is not None else "portable"
+
+
 @functools.cache
 def _backend(name: str):  # type: ignore[no-untyped-def]
     if name not in BACKENDS:

@@ -7,9 +7,10 @@ from collections.abc import Generator
 from typing import ClassVar
 
 from epsilometer.audit.executors.executor import play_group
-from epsilometer.audit.executors.local import Local
+from epsilometer.audit.executors.local import Local, packed
 from epsilometer.audit.groups import Groups, Played
 from epsilometer.audit.plan import Plan
+from epsilometer.errors import InvalidInput
 from epsilometer.training import factories_of
 
 LOOK, WORTH = 1.0, 20.0  # seconds before deciding; seconds of work left for which processes are started
@@ -25,11 +26,19 @@ class Auto:
 
     def play(self, plan: Plan, groups: Groups) -> Generator[Played]:
         started = time.perf_counter()
-        # What a script defines can perhaps not be imported by other processes: do not guess.
-        parts = [type(plan.adversary), *factories_of(plan.recipe).values()]
-        may_leave = self._local.workers > 1 and all(part.__module__ != "__main__" for part in parts)
+        may_leave = self._local.workers > 1 and _can_travel(plan)
         for trials in groups:
             yield play_group(plan, trials)
             if may_leave and time.perf_counter() - started > LOOK and groups.seconds_left > WORTH:
                 break
         yield from self._local.play(plan, groups)
+
+
+def _can_travel(plan: Plan) -> bool:
+    """Whether other processes surely know all parts of a plan; what a script defines, they may not."""
+    parts = [type(plan.adversary), *factories_of(plan.recipe).values()]
+    try:
+        packed(plan)
+    except InvalidInput:
+        return False
+    return all(part.__module__ != "__main__" for part in parts)

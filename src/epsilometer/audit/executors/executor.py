@@ -35,15 +35,36 @@ class Job:
 
     plan: Plan
     factories: dict[str, Any]
+    fingerprint: str
 
     @classmethod
     def of(cls, plan: Plan) -> Job:
-        return cls(plan, factories_of(plan.recipe))
+        return cls(plan, factories_of(plan.recipe), plan.fingerprint())
 
     def open(self) -> Plan:
-        """The plan, ready to be played in this process."""
+        """The plan, ready to be played in this process, where it must mean the same."""
         add_factories(self.factories)
+        if self.plan.fingerprint() != self.fingerprint:
+            raise TrialsFailed(
+                "a worker process would play another game (another version of epsilometer, or no numba there?); "
+                "install the same on every machine"
+            )
         return self.plan
+
+
+@dataclass(frozen=True)
+class Task:
+    """A group to be played, and how often it failed before."""
+
+    trials: Sequence[Trial]
+    failures: int = 0
+
+    def again(self, why: str) -> list[Task]:
+        """What to try next, trial by trial: whichever it was that failed, the others get through."""
+        if self.failures + 1 < TRIES:
+            return [Task([trial], self.failures + 1) for trial in self.trials]
+        named = ", ".join(f"{index} of world {world}" for world, index in self.trials)
+        raise TrialsFailed(f"trial {named} failed {TRIES} times ({why}); results of other trials are kept")
 
 
 def play_group(plan: Plan, trials: Sequence[Trial]) -> Played:
@@ -52,12 +73,6 @@ def play_group(plan: Plan, trials: Sequence[Trial]) -> Played:
         started = time.perf_counter()
         scores = run_trials(plan, trials)
         return Played(trials, scores, time.perf_counter() - started)
-
-
-def failed(trials: Sequence[Trial], why: str) -> TrialsFailed:
-    named = ", ".join(f"{index} of world {world}" for world, index in trials[:4])
-    more = f" and {len(trials) - 4} more" if len(trials) > 4 else ""
-    return TrialsFailed(f"trial {named}{more} failed {TRIES} times ({why}); results of other trials are kept")
 
 
 def available_cores() -> int:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import pickle
 import signal
 import threading
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from multiprocessing import resource_tracker
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, ClassVar
 
 from epsilometer import checks
-from epsilometer.audit.executors.executor import TRIES, Job, TrialsFailed, available_cores, failed
+from epsilometer.audit.executors.executor import TRIES, Job, Task, TrialsFailed, available_cores
 from epsilometer.audit.executors.worker import READY, STARTED, work
 from epsilometer.audit.groups import Groups, Played
 from epsilometer.audit.plan import Plan
-from epsilometer.audit.trial import Trial
 from epsilometer.errors import EpsilometerError, InvalidInput
 
+_UNGUARDED = 71  # exit code of a worker whose script has no guard
 _LOG = logging.getLogger("epsilometer")
 
 
@@ -36,17 +36,13 @@ class Local:
         self.workers = available_cores() if workers is None else checks.whole("workers", workers, least=1, most=1024)
 
     def play(self, plan: Plan, groups: Groups) -> Generator[Played]:
-        pool = _Pool(_packed(plan), self.workers, groups)
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            os._exit(_UNGUARDED)  # a worker that imports the driver's script, and would start the audit once more
+        pool = _Pool(packed(plan), self.workers, groups)
         try:
             yield from pool.play()
         finally:
             pool.stop()
-
-
-@dataclass(frozen=True)
-class _Task:
-    trials: Sequence[Trial]
-    tries: int = 0
 
 
 class _Worker:
@@ -54,11 +50,15 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, other = context.Pipe()
         self.process: SpawnProcess = context.Process(target=work, args=(other,), daemon=True)
-        with _without_interrupts():
-            self.process.start()
+        try:
+            with _without_interrupts():
+                self.process.start()
+        except KeyboardInterrupt:
+            self.stop()
+            raise
         other.close()
         self.ready = False
-        self.task: _Task | None = None
+        self.task: Task | None = None
 
     def stop(self) -> None:
         self.process.kill()
@@ -81,7 +81,7 @@ class _Pool:
 
     def __init__(self, job: bytes, workers: int, groups: Groups) -> None:
         self._job, self._groups = job, groups
-        self._retries: deque[_Task] = deque()
+        self._retries: deque[Task] = deque()
         self._failed_starts = 0
         self._task = self._next_task()  # before any process is started: there may be nothing to do
         self._wanted = workers if self._task else 0
@@ -93,9 +93,8 @@ class _Pool:
         while self._hand_out():
             for connection in wait([worker.connection for worker in self._workers]):
                 worker = next(w for w in self._workers if w.connection is connection)
-                try:
-                    message = worker.connection.recv()
-                except (EOFError, OSError):
+                message = _received(worker.connection)
+                if message is None:
                     self._replace(worker)
                     continue
                 played = self._understand(worker, message)
@@ -118,11 +117,11 @@ class _Pool:
                 worker.task, self._task = self._task, self._next_task()
         return self._task is not None or any(worker.task is not None for worker in self._workers)
 
-    def _next_task(self) -> _Task | None:
+    def _next_task(self) -> Task | None:
         if self._retries:
             return self._retries.popleft()
         trials = next(self._groups, None)
-        return None if trials is None else _Task(trials)
+        return None if trials is None else Task(trials)
 
     def _understand(self, worker: _Worker, message: Any) -> Played | None:
         if message == STARTED:  # not before: a job of any size would wait in the pipe of a process that never reads it
@@ -152,23 +151,29 @@ class _Pool:
             self._retry(worker.task, end)
         elif not worker.ready:
             self._failed_starts += 1
-            if self._failed_starts >= TRIES:
+            if worker.process.exitcode == _UNGUARDED:
                 raise TrialsFailed(
-                    f"worker processes cannot be started ({end}); in a script of your own, call run(…) under "
+                    "worker processes import your script, which would start the audit again: call run(…) under "
                     "if __name__ == '__main__':, or use the inline executor"
                 )
+            if self._failed_starts >= TRIES:
+                raise TrialsFailed(f"worker processes cannot be started ({end}); use the inline executor")
         self._workers[self._workers.index(worker)] = _Worker()
 
-    def _retry(self, task: _Task, why: str) -> None:
-        """Trial by trial: whichever it was that failed, the others get through."""
-        if task.tries + 1 >= TRIES:
-            raise failed(task.trials, why)
-        self._retries.extend(_Task([trial], task.tries + 1) for trial in task.trials)
+    def _retry(self, task: Task, why: str) -> None:
+        self._retries.extend(task.again(why))
         if self._task is None:
             self._task = self._next_task()
 
 
-def _packed(plan: Plan) -> bytes:
+def _received(connection: Connection) -> Any:
+    """What a worker says, or nothing if it is gone."""
+    with suppress(EOFError, OSError):
+        return connection.recv()
+    return None
+
+
+def packed(plan: Plan) -> bytes:
     """The job in the form that a pipe carries; nothing of this kind is ever read from a disk."""
     try:
         return pickle.dumps(Job.of(plan))

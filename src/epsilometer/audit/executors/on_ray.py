@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
+from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, ClassVar
 
 from epsilometer import checks
-from epsilometer.audit.executors.executor import TRIES, Job, failed, play_group
+from epsilometer.audit.executors.executor import Job, Task, play_group
 from epsilometer.audit.groups import Groups, Played
 from epsilometer.audit.plan import Plan
 from epsilometer.audit.trial import Trial
@@ -54,36 +55,42 @@ class OnRay:
 
     def _play(self, ray: Any, plan: Plan, groups: Groups) -> Iterator[Played]:
         job, key = ray.put(Job.of(plan)), plan.fingerprint()
-        remote = ray.remote(num_cpus=1, max_retries=TRIES)(_play_task)
-        waiting: dict[Any, tuple[Sequence[Trial], int]] = {}
+        remote = ray.remote(num_cpus=1, max_retries=0)(_play_task)  # retries are ours, trial by trial
+        waiting: dict[Any, Task] = {}
+        retries: deque[Task] = deque()
         try:
             while True:
-                while len(waiting) < _AHEAD * self._cores(ray) and (trials := next(groups, None)) is not None:
-                    waiting[remote.remote(job, key, trials)] = (trials, 1)
+                while len(waiting) < _AHEAD * self._cores(ray) and (task := _next(retries, groups)) is not None:
+                    waiting[remote.remote(job, key, task.trials)] = task
                 if not waiting:
                     return
                 (done, *_), _ = ray.wait(list(waiting), num_returns=1)
-                trials, tries = waiting.pop(done)
+                task = waiting.pop(done)
                 try:
                     played = ray.get(done)
-                except ray.exceptions.RayTaskError as error:
+                except ray.exceptions.RayTaskError as error:  # raised by the trial
                     if isinstance(error.cause, EpsilometerError):
                         raise error.cause from None
-                    raise failed(trials, str(error.cause)) from None
-                except ray.exceptions.RayError as error:  # beyond what Ray retries by itself
-                    if tries >= TRIES:
-                        raise failed(trials, type(error).__name__) from None
-                    waiting[remote.remote(job, key, trials)] = (trials, tries + 1)
-                    continue
-                yield played
+                    retries.extend(task.again(f"{type(error.cause).__name__}: {error.cause}"))
+                except ray.exceptions.RayError as error:  # its process or its node is gone
+                    retries.extend(task.again(type(error).__name__))
+                else:
+                    yield played
         finally:
-            for task in waiting:
-                ray.cancel(task, force=True)
+            for unfinished in waiting:
+                ray.cancel(unfinished, force=True)
 
     def _cores(self, ray: Any) -> int:
         """Of the cluster as it is now: nodes come and go."""
         cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
         return cores if self._workers is None else min(cores, self._workers)
+
+
+def _next(retries: deque[Task], groups: Groups) -> Task | None:
+    if retries:
+        return retries.popleft()
+    trials = next(groups, None)
+    return None if trials is None else Task(trials)
 
 
 def _play_task(job: Job, key: str, trials: Sequence[Trial]) -> Played:

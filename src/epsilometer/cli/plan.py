@@ -1,0 +1,67 @@
+"""The plan that a command is about: a spec file, or the default, with options that win over it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from epsilometer.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from epsilometer.audit import Plan
+
+SpecFile = Annotated[Path | None, typer.Argument(help="A TOML file; without it, the embedded default.")]
+Trials = Annotated[int | None, typer.Option(help="Trainings in each world, or with all canaries.")]
+Confidence = Annotated[float | None, typer.Option(help="Of the lower bound and of a violation.")]
+Seed = Annotated[int | None, typer.Option(help="Every trial follows from it.")]
+Epsilon = Annotated[
+    float | None, typer.Option(help="The claimed ε; the noise is calibrated to it, whatever the spec says.")
+]
+AdversaryName = Annotated[str | None, typer.Option("--adversary", help="Who attacks: see `epsilometer list`.")]
+BoundName = Annotated[
+    str | None, typer.Option("--bound", help="How scores are judged: see `epsilometer list`; eprocess may stop early.")
+]
+NoiseScale = Annotated[float | None, typer.Option(help="A FAULT TO INJECT: multiply the noise that is really added.")]
+
+
+def chosen_plan(
+    spec: Path | None,
+    trials: int | None,
+    confidence: float | None,
+    seed: int | None,
+    epsilon: float | None,
+    adversary: str | None,
+    bound: str | None,
+    noise_scale: float | None,
+) -> Plan:
+    """The plan; errors name what the user wrote, an option or a key."""
+    from epsilometer.audit import Spec, read_spec, spec_from_dict
+
+    options: dict[tuple[str, str], tuple[str, Any]] = {
+        ("audit", "trials"): ("--trials", trials),
+        ("audit", "confidence"): ("--confidence", confidence),
+        ("audit", "seed"): ("--seed", seed),
+        ("audit", "bound"): ("--bound", bound),
+        ("claim", "epsilon"): ("--epsilon", epsilon),
+        ("adversary", "name"): ("--adversary", adversary),
+        ("faults", "noise_scale"): ("--noise-scale", noise_scale),
+    }
+    values = (read_spec(spec) if spec is not None else Spec()).model_dump(exclude_none=True)
+    if epsilon is not None:
+        values["training"].pop("noise_multiplier", None)
+    if adversary is not None and adversary != values["adversary"]["name"]:
+        values["adversary"] = {}  # another adversary has other settings
+    given = {}
+    for (section, key), (option, value) in options.items():
+        if value is not None:
+            values[section][key] = value
+            given[f"{section}.{key}"] = option
+    try:
+        return spec_from_dict(values).plan()
+    except InvalidInput as error:
+        if error.argument in given:
+            raise error.renamed(given[error.argument]) from None
+        remedy = error.remedy or ("'epsilometer init' writes all keys" if "." in error.argument else "")
+        raise InvalidInput(error.argument, error.value, error.expected, remedy) from None
