@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import resource
 import signal
@@ -79,34 +80,41 @@ def test_a_driver_killed_twenty_times_ends_like_one_that_was_not(where: Path) ->
     assert (where / "killed" / "scores.csv").read_bytes() == (where / "whole" / "scores.csv").read_bytes()
 
 
-def test_ctrl_c_says_how_to_continue(where: Path) -> None:
-    with subprocess.Popen(
-        [*AUDIT, "--out", "run with spaces"], cwd=where, stderr=subprocess.PIPE, stdout=-3, text=True
-    ) as driver:
-        driver.stderr.readline()
-        driver.send_signal(signal.SIGINT)
-        _, rest = driver.communicate(timeout=60)
-    assert driver.returncode == 130
-    assert "Traceback" not in rest
-    (said,) = [line for line in rest.splitlines() if "interrupted" in line]
-    count = len(stored(where / "run with spaces"))
-    assert f"{count} trials are stored in run with spaces" in said
-    assert said.endswith("to continue: epsilometer audit spec.toml --executor inline --out 'run with spaces'")
-    assert 0 < count < 1200
-    again = audit(where, "--out", "run with spaces")
-    assert again.returncode == 0
-    assert len(stored(where / "run with spaces")) == 1200
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_says_how_to_continue(where: Path, stop: signal.Signals) -> None:
+    (where / "spec.toml").write_text(SPEC.replace("600", "20000"))
+    counts = []
+    for _ in range(2):
+        before = len(stored(where / "run with spaces"))
+        with interruptible([*AUDIT, "--out", "run with spaces"], where) as driver:
+            while len(stored(where / "run with spaces")) == before:
+                time.sleep(0.05)
+            driver.send_signal(stop)
+            _, rest = driver.communicate(timeout=60)
+        assert driver.returncode == 130
+        assert "Traceback" not in rest
+        (said,) = [line for line in rest.splitlines() if "interrupted" in line]
+        counts.append(len(stored(where / "run with spaces")))
+        assert f"{counts[-1]} trials are stored in run with spaces" in said
+        assert said.endswith("to continue: epsilometer audit spec.toml --executor inline --out 'run with spaces'")
+    assert 0 < counts[0] < counts[1] < 40_000
+
+
+def interruptible(command: list[str], where: Path, **settings) -> subprocess.Popen[str]:
+    """A process that Ctrl-C reaches, also where these tests run in the background and ignore it."""
+    return subprocess.Popen(
+        command, cwd=where, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler), **settings,
+    )  # fmt: skip
 
 
 def test_ctrl_c_reaches_the_driver_only(where: Path) -> None:
     """A terminal sends it to workers as well; they must neither stop by themselves nor complain."""
+    (where / "spec.toml").write_text(SPEC.replace("600", "20000"))
     command = [*AUDIT[:-1], "local", "--workers", "2", "--out", "run"]
-    with subprocess.Popen(
-        command, cwd=where, stderr=subprocess.PIPE, stdout=-3, text=True, start_new_session=True
-    ) as driver:
-        driver.stderr.readline()
-        import os
-
+    with interruptible(command, where, start_new_session=True) as driver:
+        while not stored(where / "run"):
+            time.sleep(0.05)
         os.killpg(driver.pid, signal.SIGINT)
         _, rest = driver.communicate(timeout=60)
     assert driver.returncode == 130

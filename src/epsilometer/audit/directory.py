@@ -72,15 +72,16 @@ def _prepare(out: Path) -> bool:
     """Fail before the trials, not after them; whether the directory was made."""
     if str(out) in ("", "."):
         raise InvalidInput("--out", str(out), "a directory of its own", "name one, for instance results")
-    if out.is_dir() and not os.path.lexists(out / STORE) and any(out.iterdir()):
-        raise InvalidInput("--out", str(out), "a new or empty directory, or one with a run in it", "name another")
-    if os.path.lexists(out) and not out.is_dir():
-        raise InvalidInput("--out", str(out), "a directory to write to (this is a file)", "name another")
     try:
-        made = not out.exists()
+        is_run = os.path.lexists(out / STORE)
+        if out.is_dir() and not is_run and not all(path.name.startswith(STORE) for path in out.iterdir()):
+            raise InvalidInput("--out", str(out), "a new or empty directory, or one with a run in it", "name another")
+        made = not os.path.lexists(out)
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):
             pass
+    except FileExistsError:
+        raise InvalidInput("--out", str(out), "a directory to write to (this is a file)", "name another") from None
     except OSError as error:
         raise InvalidInput("--out", str(out), f"a directory to write to ({error.strerror})") from None
     return made
