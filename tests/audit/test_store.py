@@ -157,6 +157,18 @@ def test_a_damaged_store_is_refused_and_left_alone(tmp_path: Path, damage, words
         [store.results(stored.fingerprint) for stored in store.runs()]
 
 
+def test_a_store_of_the_first_version_can_be_read(tmp_path: Path) -> None:
+    """A file that was written once and is kept: later versions must read it, or say that they cannot."""
+    path = tmp_path / STORE
+    path.write_bytes((Path(__file__).parent / "stores" / "version-1.sqlite").read_bytes())
+    with SqliteStore(path) as store:
+        (run,) = store.runs()
+        assert (run.trials, run.total, run.seconds) == (50, 50, 1.5)
+        assert run.claimed_epsilon == pytest.approx(4.0, abs=0.01)
+        assert run.conclusion["verdict"] == {"outcome": "inconclusive"}
+        assert store.results(run.fingerprint)[1, 24] == 24.5
+
+
 def test_a_changed_plan_is_refused_and_the_difference_shown(tmp_path: Path) -> None:
     filled(tmp_path / STORE)
     before = (tmp_path / STORE).read_bytes()
