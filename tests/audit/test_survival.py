@@ -13,7 +13,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from epsilometer.audit import STORE, SqliteStore
@@ -165,14 +164,3 @@ def test_a_really_full_disk_loses_nothing(where: Path) -> None:
         assert len(after) == 1200
     finally:
         subprocess.run(["umount", str(disk)], check=False)
-
-
-def test_what_is_stored_is_what_a_trial_gives(where: Path) -> None:
-    """The store adds nothing of its own: scores equal those of an audit that never touched a disk."""
-    from epsilometer.audit import read_spec, run
-
-    plan = read_spec(where / "spec.toml").plan()
-    evidence = run(plan).evidence
-    assert audit(where, "--out", "run").returncode == 0
-    kept = stored(where / "run")
-    np.testing.assert_array_equal([np.frombuffer(kept[1, i])[0] for i in range(600)], evidence.in_scores)
