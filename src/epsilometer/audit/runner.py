@@ -50,7 +50,6 @@ def run(
     `executor` says who plays: this process, if nothing else is said. Neither changes a result.
     """
     store = MemoryStore() if store is None else store
-    store.begin(plan)
     evidence = play(plan, store, executor or Inline(), progress)
     started = time.perf_counter()
     result = judge(plan, evidence)
@@ -69,7 +68,7 @@ def run(
 
 def play(plan: Plan, store: Store, executor: Executor, progress: Progress | None = None) -> PairedRuns | OneRun:
     """All trials of a plan, or as many as its method needs if it may stop early."""
-    key, last = plan.fingerprint(), time.perf_counter()
+    key, last = store.begin(plan).fingerprint, time.perf_counter()
     tally = Tally(plan, store.results(key))
     reporter = Reporter(progress, tally)
     if not tally.is_enough():
