@@ -11,7 +11,7 @@ from typing import Any
 
 from epsilometer.audit.plan import Plan
 from epsilometer.audit.sqlite_store import SqliteStore
-from epsilometer.errors import InvalidInput
+from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.plain import plain
 
 STORE = "trials.sqlite"
@@ -41,8 +41,9 @@ def run_directory(directory: Path | str, plan: Plan) -> Iterator[SqliteStore]:
                 store.begin(plan)
                 yield store
             except BaseException:
-                if store.is_new and not any(run.trials for run in store.runs()):
-                    store.discard()
+                with suppress(EpsilometerError):  # what went wrong matters more
+                    if store.is_new and not any(run.trials for run in store.runs()):
+                        store.discard()
                 raise
     except BaseException:
         if made:
