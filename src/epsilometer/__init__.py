@@ -9,7 +9,21 @@ __version__ = "0.1.0"
 _HOMES = {
     "epsilometer.accounting": ("DpSgd", "UpperBound", "account", "calibrate", "compare", "curve"),
     "epsilometer.adversaries": ("Canaries", "ClipBkd", "Gradient"),
-    "epsilometer.audit": ("AuditResult", "Faults", "Outcome", "Plan", "Verdict", "claim_curve", "noise_for", "run"),
+    "epsilometer.audit": (
+        "AuditResult",
+        "Faults",
+        "Inline",
+        "Local",
+        "OnRay",
+        "Outcome",
+        "Plan",
+        "Verdict",
+        "claim_curve",
+        "noise_for",
+        "preview",
+        "run",
+        "run_directory",
+    ),
     "epsilometer.bounds": (
         "BestOnSame",
         "ClaimTest",
@@ -54,7 +68,21 @@ __all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
 if TYPE_CHECKING:
     from epsilometer.accounting import DpSgd, UpperBound, account, calibrate, compare, curve
     from epsilometer.adversaries import Canaries, ClipBkd, Gradient
-    from epsilometer.audit import AuditResult, Faults, Outcome, Plan, Verdict, claim_curve, noise_for, run
+    from epsilometer.audit import (
+        AuditResult,
+        Faults,
+        Inline,
+        Local,
+        OnRay,
+        Outcome,
+        Plan,
+        Verdict,
+        claim_curve,
+        noise_for,
+        run,
+        run_directory,
+    )
+    from epsilometer.audit.preview import preview
     from epsilometer.bounds import (
         BestOnSame,
         ClaimTest,
