@@ -94,8 +94,9 @@ def test_certified_bounds_cover_at_length(mechanism: Mechanism, method: str, n: 
 
 @pytest.mark.parametrize("method", ["exact-rank", "eprocess", "union-bound", "split"])
 def test_trying_both_directions_is_paid_for(method: str) -> None:
+    repetitions = 40 if method == "eprocess" else 100  # it is slow
     for mechanism in (least_favourable(0.0, 0.0), least_favourable(2.0, 0.0)):
-        assert not surprising(violations(mechanism, METHODS[method], 100, 100, "either"), 100)
+        assert not surprising(violations(mechanism, METHODS[method], 100, repetitions, "either"), repetitions)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 2.0, 4.0])
