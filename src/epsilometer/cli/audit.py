@@ -84,13 +84,14 @@ def audit(
             raise Interrupted(_how_to_continue(out, plan, store)) from None
         except (StoreError, TrialsFailed) as error:
             raise EpsilometerError(f"{error}; {_how_to_continue(out, plan, store)}") from None
-        if as_json:
-            emit_json(to_json(result))
-        else:
-            print(summary(result))
-        if out is not None:
-            written = write_results(out, result)
-            say(f"wrote {' and '.join(str(path) for path in written)}" if written else f"{out} had its results already")
+    # Not before the bar is gone: while it lives, it sends what is printed to its own terminal.
+    if as_json:
+        emit_json(to_json(result))
+    else:
+        print(summary(result))
+    if out is not None:
+        written = write_results(out, result)
+        say(f"wrote {' and '.join(str(path) for path in written)}" if written else f"{out} had its results already")
     if result.verdict.outcome is Outcome.VIOLATED:
         raise typer.Exit(1)
 

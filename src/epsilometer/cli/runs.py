@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from epsilometer.cli.output import emit_json, number, print_table, say
-from epsilometer.errors import InvalidInput
+from epsilometer.errors import EpsilometerError, InvalidInput
 
 if TYPE_CHECKING:
     from epsilometer.audit import StoredRun
@@ -62,7 +62,7 @@ def _rows(path: Path, alone: bool) -> list[dict[str, Any]]:
     try:
         with SqliteStore.reading(path) as store:
             driven, found = store.is_driven, store.runs()
-    except InvalidInput as error:
+    except EpsilometerError as error:
         if alone:
             raise
         say(f"epsilometer: {error}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.audit import Results, StoredRun, Trial, toss_coins
+from epsilometer.bounds import EProcess
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import OneRun
@@ -45,15 +47,16 @@ def write_scores(target: Path, run: StoredRun, results: Results) -> int:
 
 
 def judged_again(target: Path, run: StoredRun) -> str:
-    """How to get a bound from these scores, and which."""
-    plan, end = run.plan, run.conclusion or {}
-    one_run = "--one-run " if plan["evidence"] == OneRun.__name__ else ""
-    relation = plan["claim"]["relation"]
-    command = f"epsilometer bound {one_run}{target} --delta {plan['delta']:g} --relation {relation}"
-    if (end and not end["stopped_early"]) or one_run:
-        return f"to judge them again: {command}"
-    why = "the run stopped early" if end else "the run is not finished"
-    return f"{why}, so only this is valid: {command} --method eprocess --in-order"
+    """How to get a bound from these scores, and which: after a look at them, not every method is valid."""
+    plan, end = run.plan, run.conclusion
+    one_run = plan["evidence"] == OneRun.__name__
+    words = ["epsilometer", "bound", *(["--one-run"] if one_run else []), str(target)]
+    words += ["--delta", f"{plan['delta']:g}", "--confidence", f"{plan['confidence']:g}"]
+    words += ["--relation", plan["claim"]["relation"]]
+    if one_run or (end is not None and plan["method"]["name"] != EProcess.name):
+        return f"to judge them again: {shlex.join(words)}"
+    why = "the run is not finished" if end is None else "the run could stop early"
+    return f"{why}, so only this is valid: {shlex.join([*words, '--method', EProcess.name, '--in-order'])}"
 
 
 def _pairs(rows: list[Row]) -> Columns:

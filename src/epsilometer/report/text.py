@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from epsilometer.audit import AuditResult, Plan, Preview
+from epsilometer.bounds import Sequential
 
 Row = tuple[str, str]
 
@@ -30,7 +31,7 @@ def summary(result: AuditResult) -> str:
 def describe_preview(preview: Preview) -> str:
     """What a plan is, what it costs, and what it could show."""
     plan = preview.plan
-    early = ", or fewer: it stops as soon as it has enough" if hasattr(plan.method, "enough") else ""
+    early = ", or fewer: it stops as soon as it has enough" if isinstance(plan.method, Sequential) else ""
     if not preview.can_refute:
         power = "none: not even an attack that is always right would refute the claim; run more trials"
     else:

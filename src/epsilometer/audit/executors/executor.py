@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -65,6 +66,14 @@ class Task:
             return [Task([trial], self.failures + 1) for trial in self.trials]
         named = ", ".join(f"{index} of world {world}" for world, index in self.trials)
         raise TrialsFailed(f"trial {named} failed {TRIES} times ({why}); results of other trials are kept")
+
+
+def next_task(retries: deque[Task], groups: Groups) -> Task | None:
+    """What to do next: retries go before new groups."""
+    if retries:
+        return retries.popleft()
+    trials = next(groups, None)
+    return None if trials is None else Task(trials)
 
 
 def play_group(plan: Plan, trials: Sequence[Trial]) -> Played:

@@ -17,7 +17,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any, ClassVar
 
 from epsilometer import checks
-from epsilometer.audit.executors.executor import TRIES, Job, Task, TrialsFailed, available_cores
+from epsilometer.audit.executors.executor import TRIES, Job, Task, TrialsFailed, available_cores, next_task
 from epsilometer.audit.executors.worker import READY, STARTED, work
 from epsilometer.audit.groups import Groups, Played
 from epsilometer.audit.plan import Plan
@@ -77,13 +77,13 @@ class _Worker:
 
 
 class _Pool:
-    """Workers and what they are doing. Retries go before new groups."""
+    """Workers and what they are doing."""
 
     def __init__(self, job: bytes, workers: int, groups: Groups) -> None:
         self._job, self._groups = job, groups
         self._retries: deque[Task] = deque()
         self._failed_starts = 0
-        self._task = self._next_task()  # before any process is started: there may be nothing to do
+        self._task = next_task(self._retries, self._groups)  # before any process is started: there may be nothing to do
         self._wanted = workers if self._task else 0
         self._workers: list[_Worker] = []
 
@@ -114,14 +114,8 @@ class _Pool:
                     worker.connection.send(self._task.trials)
                 except OSError:  # it died while idle, as `play` will find out
                     continue
-                worker.task, self._task = self._task, self._next_task()
+                worker.task, self._task = self._task, next_task(self._retries, self._groups)
         return self._task is not None or any(worker.task is not None for worker in self._workers)
-
-    def _next_task(self) -> Task | None:
-        if self._retries:
-            return self._retries.popleft()
-        trials = next(self._groups, None)
-        return None if trials is None else Task(trials)
 
     def _understand(self, worker: _Worker, message: Any) -> Played | None:
         if message == STARTED:  # not before: a job of any size would wait in the pipe of a process that never reads it
@@ -163,7 +157,7 @@ class _Pool:
     def _retry(self, task: Task, why: str) -> None:
         self._retries.extend(task.again(why))
         if self._task is None:
-            self._task = self._next_task()
+            self._task = next_task(self._retries, self._groups)
 
 
 def _received(connection: Connection) -> Any:

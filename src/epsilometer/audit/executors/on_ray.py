@@ -1,4 +1,4 @@
-"""Trials on a Ray cluster. Ray runs again what a lost node was doing; trials are pure, so nothing changes."""
+"""Trials on a Ray cluster. What a lost node was doing is done again; trials are pure, so nothing changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import Any, ClassVar
 
 from epsilometer import checks
-from epsilometer.audit.executors.executor import Job, Task, play_group
+from epsilometer.audit.executors.executor import Job, Task, next_task, play_group
 from epsilometer.audit.groups import Groups, Played
 from epsilometer.audit.plan import Plan
 from epsilometer.audit.trial import Trial
@@ -60,7 +60,7 @@ class OnRay:
         retries: deque[Task] = deque()
         try:
             while True:
-                while len(waiting) < _AHEAD * self._cores(ray) and (task := _next(retries, groups)) is not None:
+                while len(waiting) < _AHEAD * self._cores(ray) and (task := next_task(retries, groups)) is not None:
                     waiting[remote.remote(job, key, task.trials)] = task
                 if not waiting:
                     return
@@ -84,13 +84,6 @@ class OnRay:
         """Of the cluster as it is now: nodes come and go."""
         cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
         return cores if self._workers is None else min(cores, self._workers)
-
-
-def _next(retries: deque[Task], groups: Groups) -> Task | None:
-    if retries:
-        return retries.popleft()
-    trials = next(groups, None)
-    return None if trials is None else Task(trials)
 
 
 def _play_task(job: Job, key: str, trials: Sequence[Trial]) -> Played:

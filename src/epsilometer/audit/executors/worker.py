@@ -22,7 +22,7 @@ def work(connection: Connection) -> None:
     connection.send(STARTED)
     job = connection.recv_bytes()
     try:
-        plan = pickle.loads(job).open()
+        plan = pickle.loads(job).open()  # from the driver's own pipe, never from a disk
     except Exception as error:
         connection.send(_told(error))
         return
