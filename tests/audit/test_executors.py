@@ -22,7 +22,18 @@ import pytest
 from epsilometer import AuditResult, Gradient, InvalidInput
 from epsilometer.adversaries import Adversary, Game, ThreatModel
 from epsilometer.adversaries.game import ScoringWatcher
-from epsilometer.audit import Auto, Inline, Local, OnRay, Plan, TrialsFailed, executor_named, run, spec_from_dict
+from epsilometer.audit import (
+    Auto,
+    Inline,
+    Local,
+    OnRay,
+    Plan,
+    TrialsFailed,
+    executor_named,
+    run,
+    spec_from_dict,
+    trial,
+)
 from epsilometer.audit.executors import auto
 from epsilometer.audit.groups import SECONDS, Groups, Played
 from epsilometer.training import TrainingDiverged
@@ -59,11 +70,27 @@ def test_auto_moves_to_processes_when_they_pay(expected: AuditResult, monkeypatc
 
 def test_registered_modules_and_canaries_travel() -> None:
     for adversary in ({"name": "gradient"}, {"name": "clipbkd"}):
-        chosen = plan(model={"name": "cnn"}, training={"steps": 2}, audit={"trials": 3}, adversary=adversary)
+        chosen = plan(model={"name": "cnn"}, training={"steps": 2}, audit={"trials": 2}, adversary=adversary)
         assert_same(run(chosen, executor=Local(1)), run(chosen))
     canaries = plan(adversary={"name": "canaries", "canaries": 50}, training={"steps": 3}, audit={"trials": 3})
     first, second = run(canaries), run(canaries, executor=Local(1))
     assert first.evidence.scores.tobytes() == second.evidence.scores.tobytes()
+
+
+def test_torch_has_one_thread_wherever_trials_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two, sums of large batches are rounded otherwise: scores would depend on the machine."""
+    import torch
+
+    seen, play = [], trial.train_many
+    monkeypatch.setattr(trial, "train_many", lambda *a, **k: (seen.append(torch.get_num_threads()), play(*a, **k)))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        run(plan(model={"name": "cnn"}, training={"steps": 2}, audit={"trials": 2}))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen) == {1}
 
 
 def test_an_early_stop_is_at_the_same_pair_whoever_plays() -> None:
