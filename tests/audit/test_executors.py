@@ -22,18 +22,7 @@ import pytest
 from epsilometer import AuditResult, Gradient, InvalidInput
 from epsilometer.adversaries import Adversary, Game, ThreatModel
 from epsilometer.adversaries.game import ScoringWatcher
-from epsilometer.audit import (
-    Auto,
-    Inline,
-    Local,
-    OnRay,
-    Plan,
-    TrialsFailed,
-    executor_named,
-    run,
-    spec_from_dict,
-    trial,
-)
+from epsilometer.audit import Auto, Inline, Local, OnRay, Plan, TrialsFailed, executor_named, run, spec_from_dict
 from epsilometer.audit.executors import auto
 from epsilometer.audit.groups import SECONDS, Groups, Played
 from epsilometer.training import TrainingDiverged
@@ -77,20 +66,20 @@ def test_registered_modules_and_canaries_travel() -> None:
     assert first.evidence.scores.tobytes() == second.evidence.scores.tobytes()
 
 
-def test_torch_has_one_thread_wherever_trials_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With two, sums of large batches are rounded otherwise: scores would depend on the machine."""
-    import torch
-
-    seen, play = [], trial.train_many
-    monkeypatch.setattr(trial, "train_many", lambda *a, **k: (seen.append(torch.get_num_threads()), play(*a, **k)))
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        run(plan(model={"name": "cnn"}, training={"steps": 2}, audit={"trials": 2}))
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
-    assert set(seen) == {1}
+def test_torch_has_one_thread_even_where_it_was_not_yet_imported() -> None:
+    """With two, sums of large batches are rounded otherwise: a worker's scores would differ from this process's."""
+    fresh = (
+        "import sys\n"
+        "from epsilometer.audit import spec_from_dict\n"
+        "from epsilometer.audit.trial import one_thread\n"
+        "plan = spec_from_dict({'model': {'name': 'cnn'}}).plan()\n"
+        "assert 'torch' not in sys.modules\n"
+        "with one_thread(plan):\n"
+        "    import torch\n"
+        "    print(torch.get_num_threads())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", fresh], capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"
 
 
 def test_an_early_stop_is_at_the_same_pair_whoever_plays() -> None:
