@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mechanisms import least_favourable
 from scipy import optimize, stats
 
 from epsilometer import Counts, Fixed, InvalidInput, OneRun, PairedRuns, PointClaim, Split, UnionBound
@@ -16,6 +15,7 @@ from epsilometer.bounds import Kind
 from epsilometer.bounds.ratio import bailey, bailey_limit, katz_log, katz_log_limit
 from epsilometer.errors import EvidenceMismatch
 from epsilometer.plain import plain
+from mechanisms import least_favourable
 
 METHODS = {"katz-log": (katz_log, katz_log_limit), "bailey": (bailey, bailey_limit)}
 ALPHA = 0.05

@@ -11,7 +11,6 @@ import zlib
 
 import numpy as np
 import pytest
-from mechanisms import MECHANISMS, QUICK, Mechanism, least_favourable
 from scipy import stats
 
 from epsilometer import (
@@ -32,6 +31,7 @@ from epsilometer import (
 )
 from epsilometer.accounting import DpSgd, curve
 from epsilometer.bounds import draw_worlds
+from mechanisms import MECHANISMS, QUICK, Mechanism, least_favourable
 
 ALPHA = 0.05
 METHODS = {
