@@ -17,7 +17,7 @@ NAME, WEIGHTS, NET = "cifar10-features", "cifar100_smallcnn.npz", "augmented"
 
 
 def cifar10_features(request: Request) -> FeatureDataset:
-    """The features of the images asked for; computed once, as this takes a minute for ten thousand."""
+    """The features of the images asked for; computed once, as ten thousand take ten seconds or more."""
     path = request.files.first(NAME, WEIGHTS)
     if path is None:
         raise InvalidInput(

@@ -47,7 +47,8 @@ def fetch(remote: Remote, folder: Path, progress: Progress | None = None, timeou
             raise InvalidInput("download", remote.file, f"{remote.checksum}, got {found}", remedy)
         temporary.replace(target)
     except OSError as error:
-        reason = " ".join(str(getattr(error, "reason", error)).split())
+        cause = getattr(error, "reason", None)  # urllib wraps errors of the network
+        reason = " ".join(str(cause if isinstance(cause, OSError) else error).split())
         raise InvalidInput("download", remote.file, f"a complete file ({reason})", remedy) from None
     finally:
         if temporary is not None:
@@ -68,6 +69,7 @@ def checksum(path: Path, kind: str) -> str:
 
 def _receive(remote: Remote, sink: IO[bytes], progress: Progress | None, timeout: float) -> None:
     import http.client
+    import urllib.error
     import urllib.request  # takes longer to import than all of this room
 
     try:
@@ -79,6 +81,9 @@ def _receive(remote: Remote, sink: IO[bytes], progress: Progress | None, timeout
                 done += len(chunk)
                 if progress is not None:
                     progress(remote.file, done, total)
+    except urllib.error.HTTPError as error:
+        error.close()  # it holds the connection
+        raise
     except http.client.HTTPException as error:
         raise OSError(f"{type(error).__name__}: {error}") from None
     if total is not None and done != total:
