@@ -1,8 +1,10 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from epsilometer import Dataset, InvalidInput, digits
-from epsilometer.data import load
+from epsilometer.data import DATASETS, load
 
 
 def test_digits_are_scaled_and_complete() -> None:
@@ -40,6 +42,45 @@ def test_the_fingerprint_knows_order_and_labels() -> None:
     assert base != Dataset("a", x, 1 - y, 2).fingerprint()
 
 
+def named() -> Dataset:
+    """Six records of three classes; the pixel is the row."""
+    return Dataset("a", np.arange(12).reshape(6, 2), [2, 0, 2, 1, 0, 2], 3, ("ant", "bee", "cat"), (1, 2))
+
+
+def test_names_and_shape_stay_but_are_not_in_the_fingerprint() -> None:
+    data = named()
+    assert Dataset("b", data.x, data.y, 3).fingerprint() == data.fingerprint()
+    for other in (data.plus([0, 0], 1), data.with_rows(0, [0, 0], 1), data.subset()):
+        assert (other.class_names, other.shape) == (("ant", "bee", "cat"), (1, 2))
+
+
+def test_rows_are_replaced_and_nothing_else() -> None:
+    data = named()
+    two = data.with_rows([4, 1], [[8, 8], [9, 9]], [1, 2])
+    assert two.x.tolist() == [[0, 1], [9, 9], [4, 5], [6, 7], [8, 8], [10, 11]]
+    assert two.y.tolist() == [2, 2, 2, 1, 1, 2]
+    same = data.with_rows(np.array([0, 5]), [7, 7], 0)
+    assert same.x[[0, 5]].tolist() == [[7, 7], [7, 7]]
+    assert same.y.tolist() == [0, 0, 2, 1, 0, 0]
+    assert data.fingerprint() == named().fingerprint()
+
+
+def test_a_subset_is_relabelled_in_the_order_given_and_keeps_the_order_of_records() -> None:
+    part = named().subset(["cat", 0], per_class=2)
+    assert part.x[:, 0].tolist() == [0, 2, 4, 8]
+    assert part.y.tolist() == [0, 1, 0, 1]
+    assert (part.classes, part.class_names, part.shape) == (2, ("cat", "ant"), (1, 2))
+    assert named().subset().fingerprint() == named().fingerprint()
+    assert named().subset(per_class=1).y.tolist() == [2, 0, 1]
+
+
+def test_every_data_set_has_a_summary_and_a_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text()
+    for name, source in DATASETS.items():
+        assert source.summary
+        assert f"| `{name}` |" in page
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -49,8 +90,32 @@ def test_the_fingerprint_knows_order_and_labels() -> None:
         (lambda: digits().plus(np.ones(3), 0), "a record of shape"),
         (lambda: digits().plus(np.ones(64), 10), "labels from 0 to 9"),
         (lambda: load("digit"), "did you mean 'digits'"),
+        (lambda: load("digits", part="test"), "digits has no official test part"),
+        (lambda: load("mnist", part="tset"), "expected 'train' or 'test'"),
+        (lambda: load("mnist", directory="/no/such/place"), "data.directory = .*an existing directory"),
+        (lambda: load("mnist", per_class=0), "data.per_class = 0"),
+        (lambda: load("mnist", download=False), "train-images-idx3-ubyte.gz and train-labels.* in .*mnist or in"),
+        (lambda: load("retail"), "no checksum is published"),
+        (lambda: Dataset("a", np.zeros((1, 2)), [0], 2, ("x",)), "2 different names"),
+        (lambda: Dataset("a", np.zeros((1, 2)), [0], 2, (), (3, 3)), "one of 2 features"),
+        (lambda: named().subset(["ant", "be"]), "data.classes = 'be'.*did you mean 'bee'"),
+        (lambda: named().subset(["ant", 3]), "class numbers from 0 to 2"),
+        (lambda: named().subset(["ant", True]), "class numbers from 0 to 2"),
+        (lambda: named().subset(["ant", 0]), "each class once"),
+        (lambda: named().subset(["ant"]), "at least 2 classes"),
+        (lambda: named().subset("ant"), "a list of class names or numbers"),
+        (lambda: Dataset("a", np.zeros((1, 2)), [0], 2).subset(["x", "y"]), "class numbers from 0 to 1"),
+        (lambda: named().subset(per_class=2), "data.per_class = 2: expected at most 1; class 'bee' has 1 records"),
+        (lambda: named().subset(per_class=0), "data.per_class = 0"),
+        (lambda: named().with_rows([6], [0, 0], 0), "row numbers from 0 to 5"),
+        (lambda: named().with_rows([-1], [0, 0], 0), "row numbers from 0 to 5"),
+        (lambda: named().with_rows([1, 1], [0, 0], 0), "each row once"),
+        (lambda: named().with_rows([1, 2], [[0, 0]], 0), "1 or 2 records of 2 features"),
+        (lambda: named().with_rows([1], [0, 0], 3), "labels from 0 to 2"),
+        (lambda: named().with_rows([1], [0, 0], 0.5), "labels from 0 to 2"),
     ],
 )
 def test_bad_data_are_refused_in_words(make, words: str) -> None:
-    with pytest.raises(InvalidInput, match=words):
+    with pytest.raises(InvalidInput, match=words) as caught:
         make()
+    assert "\n" not in str(caught.value)

@@ -31,7 +31,7 @@ def catalogue(
         "adversaries": {name: adversary.summary for name, adversary in ADVERSARIES.items()},
         "bounds": {name: entry.summary for name, entry in BOUNDS.items()},
         "accountants": {name: accountant.summary for name, accountant in ACCOUNTANTS.items()},
-        "datasets": {name: summary for name, (summary, _) in DATASETS.items()},
+        "datasets": {name: source.summary for name, source in DATASETS.items()},
         "models": dict(MODELS),
         "executors": dict(EXECUTORS),
         "templates": dict(TEMPLATES),

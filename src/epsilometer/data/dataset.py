@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from epsilometer import checks
+from epsilometer.data.selection import class_labels, select
 from epsilometer.errors import InvalidInput
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """`x`: one row of features a record (float32); `y`: its class, 0 to `classes` − 1."""
+    """`x`: one row of features a record (float32); `y`: its class, 0 to `classes` − 1.
+
+    `shape` is a record's before it was flattened, channels first; empty for plain vectors.
+    """
 
     name: str
     x: NDArray[np.float32]
     y: NDArray[np.int64]
     classes: int
+    class_names: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         checks.whole("classes", self.classes, least=2)
@@ -32,16 +40,17 @@ class Dataset:
             raise InvalidInput("x, y", shapes, "a matrix of records and as many labels")
         if not np.isfinite(x).all():
             raise InvalidInput("x", "NaN or infinity", "finite features")
-        if len(y) and not (y.dtype.kind in "iub" and y.min() >= 0 and y.max() < self.classes):
-            labels = f"{y.min()}…{y.max()} ({y.dtype})"
-            raise InvalidInput("y", labels, f"labels from 0 to {self.classes - 1}")
-        y = y.astype(np.int64)
-        for name, values in (("x", x), ("y", y)):
+        if self.class_names and len(set(self.class_names)) != self.classes:
+            raise InvalidInput("class_names", self.class_names, f"{self.classes} different names, or none")
+        if self.shape and math.prod(self.shape) != x.shape[1]:
+            raise InvalidInput("shape", self.shape, f"one of {x.shape[1]} features")
+        for name, values in (("x", x), ("y", class_labels(y, self.classes))):
             values.flags.writeable = False
             object.__setattr__(self, name, values)
 
     def __repr__(self) -> str:
-        return f"Dataset({self.name}: {len(self)} records, {self.x.shape[1]} features, {self.classes} classes)"
+        kind, features = type(self).__name__, self.x.shape[1]
+        return f"{kind}({self.name}: {len(self)} records, {features} features, {self.classes} classes)"
 
     def __len__(self) -> int:
         return len(self.x)
@@ -54,7 +63,35 @@ class Dataset:
             raise InvalidInput("x", f"shape {row.shape}", f"a record of shape {self.x.shape[1:]}")
         rows = np.repeat(row[None], copies, axis=0)
         labels = np.full(copies, y, dtype=np.int64)
-        return Dataset(self.name, np.concatenate([self.x, rows]), np.concatenate([self.y, labels]), self.classes)
+        return self._with(np.concatenate([self.x, rows]), np.concatenate([self.y, labels]))
+
+    def with_rows(self, rows: ArrayLike, x: ArrayLike, y: ArrayLike) -> Dataset:
+        """The data with record(s) `x` of class(es) `y` in place of the records at `rows`, which are distinct."""
+        places = np.atleast_1d(np.asarray(rows))
+        whole = places.ndim == 1 and places.dtype.kind in "iu"
+        if not (whole and places.size and places.min() >= 0 and places.max() < len(self)):
+            raise InvalidInput("rows", rows, f"row numbers from 0 to {len(self) - 1}")
+        if len(np.unique(places)) < len(places):
+            raise InvalidInput("rows", rows, "each row once")
+        records, labels = np.asarray(x, dtype=np.float32), np.asarray(y)
+        count, features = len(places), self.x.shape[1]
+        if records.shape not in ((features,), (count, features)) or labels.shape not in ((), (count,)):
+            shapes = f"shapes {records.shape} and {labels.shape}"
+            raise InvalidInput("x, y", shapes, f"1 or {count} records of {features} features, and 1 or {count} labels")
+        new_x, new_y = self.x.copy(), self.y.copy()
+        new_x[places], new_y[places] = records, class_labels(np.atleast_1d(labels), self.classes)
+        return self._with(new_x, new_y)
+
+    def subset(self, classes: Sequence[str | int] | None = None, per_class: int | None = None) -> Dataset:
+        """Only these classes, relabelled in the order given, and of each only the first `per_class` records."""
+        chosen = select(self.y, self.classes, self.class_names, classes, per_class)
+        return Dataset(
+            self.name, self.x[chosen.rows], chosen.labels, chosen.classes, chosen.class_names, self.shape
+        )  # fmt: skip
+
+    def _with(self, x: NDArray[np.float32], y: NDArray[np.int64]) -> Dataset:
+        """Other records under the same names: plain data, whatever the data are now."""
+        return Dataset(self.name, x, y, self.classes, self.class_names, self.shape)
 
     def fingerprint(self) -> str:
         """SHA-256 of the records, their labels and their order."""

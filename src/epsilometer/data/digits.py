@@ -16,4 +16,5 @@ def digits() -> Dataset:
     from sklearn.datasets import load_digits  # takes a quarter of a second: only for those who train
 
     bunch = load_digits()
-    return Dataset("digits", (bunch.data / 16.0).astype(np.float32), bunch.target.astype(np.int64), classes=10)
+    x, y = (bunch.data / 16.0).astype(np.float32), bunch.target.astype(np.int64)
+    return Dataset("digits", x, y, classes=10, class_names=tuple("0123456789"), shape=(8, 8))

@@ -1,0 +1,30 @@
+"""CIFAR-10 as a small network sees it that was trained on CIFAR-100 only: 128 features."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from epsilometer.data.cached import cached
+from epsilometer.data.cifar10 import cifar10
+from epsilometer.data.features import Extractor, FeatureDataset
+from epsilometer.data.files import VARIABLE, cache_directory
+from epsilometer.data.request import Request
+from epsilometer.errors import InvalidInput
+
+NAME, WEIGHTS, NET = "cifar10-features", "cifar100_smallcnn.npz", "augmented"
+
+
+def cifar10_features(request: Request) -> FeatureDataset:
+    """The features of the images asked for; computed once, as ten thousand take ten seconds or more."""
+    path = request.files.first(NAME, WEIGHTS)
+    if path is None:
+        raise InvalidInput(
+            "data.name", NAME, f"{WEIGHTS} in {cache_directory() / NAME} or in the directory that {VARIABLE} names",
+            "these weights have no public address; the images themselves are data.name = 'cifar10'",
+        )  # fmt: skip
+    extractor, raw = Extractor.from_npz(path, NET), cifar10(request)
+    key = hashlib.sha256(f"{raw.fingerprint()} {extractor.fingerprint()}".encode()).hexdigest()
+    x = cached(NAME, key, lambda: {"x": extractor.features(raw.x)})["x"].astype(np.float32)
+    return FeatureDataset(NAME, x, raw.y, raw.classes, raw.class_names, raw=raw, extractor=extractor)

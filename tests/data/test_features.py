@@ -1,0 +1,120 @@
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from epsilometer import Dataset, InvalidInput
+from epsilometer.data import Extractor, FeatureDataset, load
+
+RNG = np.random.default_rng(2)
+SHAPES = ((32, 3, 3, 3), (64, 32, 3, 3), (128, 64, 3, 3))
+
+
+def weights() -> dict[str, np.ndarray]:
+    made = {"mean": RNG.uniform(100, 150, (3, 32, 32)).astype(np.float32)}
+    for number, shape in enumerate(SHAPES, start=1):
+        made[f"augmented.conv{number}.weight"] = RNG.normal(0, 0.05, shape).astype(np.float32)
+        made[f"augmented.conv{number}.bias"] = RNG.normal(0, 0.05, shape[0]).astype(np.float32)
+    return made
+
+
+@pytest.fixture(scope="module")
+def extractor(tmp_path_factory: pytest.TempPathFactory) -> Extractor:
+    path = tmp_path_factory.mktemp("weights") / "cifar100_smallcnn.npz"
+    np.savez(path, **weights())
+    return Extractor.from_npz(path, "augmented")
+
+
+def plain_features(extractor: Extractor, image: np.ndarray) -> np.ndarray:
+    """The same network by loops over output pixels, in double precision."""
+    values = image.reshape(3, 32, 32).astype(np.float64) * 255 - extractor.mean
+    for stride, (weight, bias) in zip((1, 2, 2), extractor.layers, strict=True):
+        padded = np.pad(values, ((0, 0), (1, 1), (1, 1)))
+        side = values.shape[1] // stride
+        out = np.empty((len(bias), side, side))
+        for i in range(side):
+            for j in range(side):
+                window = padded[:, i * stride : i * stride + 3, j * stride : j * stride + 3]
+                out[:, i, j] = np.tensordot(weight, window, 3) + bias
+        values = np.maximum(out, 0)
+    return values.mean((1, 2))
+
+
+def featured(extractor: Extractor) -> FeatureDataset:
+    x = RNG.random((8, 3072)).astype(np.float32)
+    raw = Dataset("made", x, np.arange(8) % 4, 4, tuple("abcd"), (3, 32, 32))
+    return FeatureDataset("f", extractor.features(x), raw.y, 4, raw.class_names, raw=raw, extractor=extractor)
+
+
+def test_features_are_those_of_the_network_written_out(extractor: Extractor) -> None:
+    images = RNG.random((2, 3072))
+    expected = np.stack([plain_features(extractor, image) for image in images])
+    found = extractor.features(images)
+    assert (found.dtype, found.shape) == (np.float32, (2, 128))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_an_attacker_can_differentiate_through_the_module_but_not_change_it(extractor: Extractor) -> None:
+    import torch
+
+    module = extractor.module()
+    pixels = torch.rand((2, 3072), generator=torch.Generator().manual_seed(0), requires_grad=True)
+    features = module(pixels)
+    features.sum().backward()
+    assert pixels.grad is not None
+    assert pixels.grad.abs().max() > 0
+    assert not any(parameter.requires_grad for parameter in module.parameters())
+    np.testing.assert_allclose(features.detach().numpy(), extractor.features(pixels.detach()), rtol=1e-5, atol=1e-5)
+
+
+def test_a_subset_has_the_same_records_of_features_and_images(extractor: Extractor) -> None:
+    data = featured(extractor)
+    part = data.subset(["d", "a"], 1)
+    assert isinstance(part, FeatureDataset)
+    np.testing.assert_array_equal(part.x, data.x[[0, 3]])
+    np.testing.assert_array_equal(part.raw.x, data.raw.x[[0, 3]])
+    assert part.y.tolist() == part.raw.y.tolist() == [1, 0]
+    assert part.class_names == ("d", "a")
+
+
+def test_a_neighbour_in_feature_space_is_plain_data(extractor: Extractor) -> None:
+    data = featured(extractor)
+    for other in (data.plus(np.ones(128), 1), data.with_rows([0], np.ones(128), 1)):
+        assert type(other) is Dataset
+        assert other.class_names == data.class_names
+    assert repr(data).startswith("FeatureDataset(f: 8 records")
+    assert pickle.loads(pickle.dumps(data)).fingerprint() == data.fingerprint()
+
+
+def test_bad_features_are_refused_in_words(extractor: Extractor, folder: Path) -> None:
+    data = featured(extractor)
+    with pytest.raises(InvalidInput, match="images of the same records"):
+        FeatureDataset("f", data.x, 3 - data.y, 4, raw=data.raw, extractor=extractor)
+    with pytest.raises(InvalidInput, match="rows of 3072 pixels"):
+        extractor.features(np.zeros((2, 784)))
+    np.savez(folder / "cifar100_smallcnn.npz", **(weights() | {"mean": np.zeros(3)}))
+    with pytest.raises(InvalidInput, match="three convolutions"):
+        load("cifar10-features", directory=folder)
+
+
+def test_without_weights_the_error_says_which_file_to_put_where(cache: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"cifar100_smallcnn\.npz in .*epsilometer/cifar10-features or in"):
+        load("cifar10-features")
+
+
+def test_features_are_computed_once(folder: Path, cache: Path) -> None:
+    np.savez(folder / "cifar100_smallcnn.npz", **weights())
+    table = RNG.integers(0, 256, (4, 3073), dtype=np.uint8)
+    table[:, 0] = [0, 1, 0, 1]
+    for name in (*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"):
+        (folder / name).write_bytes(table.tobytes())
+    wanted = {"classes": ["automobile", "airplane"], "per_class": 3, "directory": folder}
+    data = load("cifar10-features", **wanted)
+    assert isinstance(data, FeatureDataset)
+    assert data.x.shape == (6, 128)
+    assert data.raw.fingerprint() == load("cifar10", **wanted).fingerprint()
+    (kept,) = (cache / "cifar10-features").iterdir()
+    written = kept.stat().st_mtime_ns
+    assert load("cifar10-features", **wanted).fingerprint() == data.fingerprint()
+    assert kept.stat().st_mtime_ns == written
