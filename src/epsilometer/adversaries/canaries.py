@@ -18,7 +18,7 @@ from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import OneRun
-from epsilometer.training import Array, Labels, ModuleNetwork, Network, Recipe, network_for
+from epsilometer.training import Array, Labels, ModuleNetwork, Network, Recipe, network_for, record_losses
 
 KINDS = ("gradients", "records")
 VIEWS = ("updates", "model")
@@ -160,10 +160,8 @@ class _SeesModel(CanaryWatcher):
         self._scores = np.zeros(len(x))
 
     def finish(self, parameters: Array, projections: Floats) -> None:
-        logits = self._network.logits(parameters, self._x.astype(parameters.dtype)).astype(np.float64)
-        rows = np.arange(len(self._y))
-        largest = logits.max(axis=1)
-        self._scores = logits[rows, self._y] - largest - np.log(np.exp(logits - largest[:, None]).sum(axis=1))
+        outputs = self._network.logits(parameters, self._x.astype(parameters.dtype))
+        self._scores = -record_losses(outputs, self._y)
 
     def scores(self) -> Floats:
         return self._scores

@@ -8,22 +8,33 @@ from typing import ClassVar
 import numpy as np
 
 from epsilometer import checks
-from epsilometer.adversaries.game import Adversary, Game, ScoringWatcher, ThreatModel
-from epsilometer.claims import Floats, Relation
-from epsilometer.data import Dataset
-from epsilometer.training import Array, ModuleNetwork, Network, Recipe, network_for, train
+from epsilometer.adversaries.feature_poison import image_along
+from epsilometer.adversaries.final_model import FinalOutputs, identity
+from epsilometer.adversaries.game import Adversary, Game, ThreatModel
+from epsilometer.adversaries.poisoning import CONTRASTS, Poison, rows_to_poison
+from epsilometer.claims import Relation
+from epsilometer.data import Dataset, FeatureDataset
+from epsilometer.errors import unknown_name
+from epsilometer.training import Array, Recipe, network_for, train
 
 
 @dataclass(frozen=True)
 class ClipBkd(Adversary):
-    """Poisons with x = m·v, where v is the direction in which the data vary least and m their median norm.
+    """Poisons with x = m·v, where v is the direction in which the data vary least; m is `norm`, or their median norm.
 
-    The label is the least likely class at x of a model trained without noise. Under `add-remove` and
-    `zero-out` world 1 has `copies` poisoned records more; under `replace` both worlds have them and their
-    label differs, as in the authors' code. The score is the label's logit at x less that at 0.
+    The label is the least likely class at x of a model trained without noise. Under `add-remove` and `zero-out`
+    world 1 has `copies` poisoned records more; under `replace` they take the place of as many records, and world 0
+    has (`contrast`) either the same points with their likely label, as in the authors' code, or the natural
+    records. Where features of a frozen network are trained on, v cannot be had: the poison is an image whose
+    features come near it (Appendix C).
+
+    The score is the margin of the label over the likely one at x, less that at 0. The paper takes the label's
+    output alone, which tells the worlds apart less well.
     """
 
     copies: int = 1
+    contrast: str = "label"
+    norm: float | None = None
     name: ClassVar[str] = "clipbkd"
     summary: ClassVar[str] = "poisoned records along the least singular vector (Jagielski et al. 2020)"
     threat: ClassVar[ThreatModel] = ThreatModel(
@@ -34,38 +45,44 @@ class ClipBkd(Adversary):
 
     def __post_init__(self) -> None:
         checks.whole("copies", self.copies, least=1)
+        if self.contrast not in CONTRASTS:
+            raise unknown_name("contrast", self.contrast, CONTRASTS)
+        if self.norm is not None:
+            checks.real("norm", self.norm, above=0)
 
     @property
     def group_size(self) -> int:
         return self.copies
 
     def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
+        rows = rows_to_poison(data, self.copies, seed)
         network = network_for(recipe, data)
-        poison = least_singular_direction(data.x) * np.median(np.linalg.norm(data.x, axis=1))
-        poison = poison.astype(np.float32)
-        logits = network.logits(train(recipe, data, seed, noise_scale=0.0), poison[None])[0]
-        label, likely = int(np.argmin(logits)), int(np.argmax(logits))
-        out_data = data.plus(poison, likely, self.copies) if relation is Relation.REPLACE else data
-        in_data = data.plus(poison, label, self.copies)
-        return Game(out_data, in_data, relation, self.group_size, lambda _: _FinalLogit(network, poison, label))
+        point = self._point(data, seed)
+        logits = network.logits(train(recipe, data, seed, noise_scale=0.0), point[None])[0]
+        poison = Poison(np.repeat(point[None], self.copies, axis=0), int(np.argmin(logits)), int(np.argmax(logits)))
+        out_data, in_data = poison.worlds(data, relation, rows, self.contrast)
+        points = np.stack([point, np.zeros_like(point)])
+
+        def score(outputs: Array) -> float:
+            at_poison, at_zero = outputs[:, poison.label] - outputs[:, poison.likely]
+            return float(at_poison) - float(at_zero)
+
+        return Game(
+            out_data, in_data, relation, self.copies, lambda _: FinalOutputs(network, points, score),
+            out_identity=identity(out_data, points, poison.label, poison.likely),
+        )  # fmt: skip
+
+    def _point(self, data: Dataset, seed: np.random.SeedSequence) -> Array:
+        if isinstance(data, FeatureDataset):
+            features: Array = data.extractor.features(image_along(data, seed)[None])[0]
+            return features
+        norm = float(np.median(np.linalg.norm(data.x, axis=1))) if self.norm is None else self.norm
+        point: Array = (norm * least_singular_direction(data.x)).astype(np.float32)
+        return point
 
 
-def least_singular_direction(x: np.ndarray) -> np.ndarray:
-    """The right singular vector of the smallest singular value."""
+def least_singular_direction(x: Array) -> Array:
+    """The right singular vector of the smallest singular value; its largest entry is positive."""
     _, _, directions = np.linalg.svd(x, full_matrices=x.shape[0] < x.shape[1])
-    least: np.ndarray = directions[-1]
-    return least
-
-
-class _FinalLogit(ScoringWatcher):
-    def __init__(self, network: Network | ModuleNetwork, poison: Array, label: int) -> None:
-        self._network, self._label = network, label
-        self._points = np.stack([poison, np.zeros_like(poison)])
-        self._score = np.nan
-
-    def finish(self, parameters: Array, projections: Floats) -> None:
-        at_poison, at_zero = self._network.logits(parameters, self._points)[:, self._label]
-        self._score = float(at_poison) - float(at_zero)
-
-    def score(self) -> float:
-        return self._score
+    least: Array = directions[-1]
+    return least if least[np.argmax(np.abs(least))] > 0 else -least

@@ -27,13 +27,17 @@ class ScoringWatcher(Watcher, ABC):
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """Two worlds that differ in `group_size` records under `relation`, and who watches a trial of each."""
+    """Two worlds that differ in `group_size` records under `relation`, and who watches a trial of each.
+
+    Games with the same `out_identity` have the same world 0, data and scores; empty: nobody knows.
+    """
 
     out_data: Dataset
     in_data: Dataset
     relation: Relation
     group_size: int
     watch: Callable[[int], ScoringWatcher]
+    out_identity: str = ""
 
     def data(self, world: int) -> Dataset:
         return self.in_data if world == IN else self.out_data

@@ -2,6 +2,7 @@
 
 from epsilometer.audit.directory import RESULTS, STORE, run_directory, stores_below
 from epsilometer.audit.executors import EXECUTORS, Auto, Executor, Inline, Local, OnRay, TrialsFailed, executor_named
+from epsilometer.audit.pilot import Candidate, Choice, choose_adversary
 from epsilometer.audit.plan import Faults, Plan, claim_curve, noise_for
 from epsilometer.audit.preview import Preview, preview
 from epsilometer.audit.progress import Progress, Snapshot
@@ -20,6 +21,8 @@ __all__ = [
     "TEMPLATES",
     "AuditResult",
     "Auto",
+    "Candidate",
+    "Choice",
     "Executor",
     "Faults",
     "Inline",
@@ -40,6 +43,7 @@ __all__ = [
     "Trial",
     "TrialsFailed",
     "Verdict",
+    "choose_adversary",
     "claim_curve",
     "craft",
     "decide",

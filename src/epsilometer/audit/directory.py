@@ -27,7 +27,7 @@ def run_directory(directory: Path | str, plan: Plan) -> Iterator[SqliteStore]:
     single result, what was made for it is removed.
     """
     out = Path(directory)
-    made = _prepare(out)
+    made = prepare(out, STORE)
     try:
         with SqliteStore(out / STORE) as store:
             try:
@@ -69,13 +69,13 @@ def stores_below(directory: Path) -> list[Path]:
     return sorted(directory.rglob(STORE))
 
 
-def _prepare(out: Path) -> bool:
-    """Fail before the trials, not after them; whether the directory was made."""
+def prepare(out: Path, marker: str) -> bool:
+    """Fail before the trials, not after them; whether the directory was made. One in use is known by `marker`."""
     if str(out) in ("", "."):
         raise InvalidInput("--out", str(out), "a directory of its own", "name one, for instance results")
     try:
-        is_run = os.path.lexists(out / STORE)
-        if out.is_dir() and not is_run and not all(path.name.startswith(STORE) for path in out.iterdir()):
+        is_run = os.path.lexists(out / marker)
+        if out.is_dir() and not is_run and not all(path.name.startswith(marker) for path in out.iterdir()):
             raise InvalidInput("--out", str(out), "a new or empty directory, or one with a run in it", "name another")
         made = not os.path.lexists(out)
         out.mkdir(parents=True, exist_ok=True)

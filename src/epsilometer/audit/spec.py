@@ -12,10 +12,11 @@ from pydantic import BaseModel, ConfigDict
 
 from epsilometer.adversaries import ADVERSARIES, Adversary
 from epsilometer.audit.plan import Faults, Plan, claim_curve, noise_for
-from epsilometer.bounds import EProcess, Method, default_method, method_named
+from epsilometer.bounds import EProcess, Method, OneRunPoint, Threshold, default_method, method_named
 from epsilometer.claims import Claim, PointClaim, Relation
-from epsilometer.data import load
+from epsilometer.data import Progress, load
 from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
+from epsilometer.evidence import OneRun
 from epsilometer.training import Recipe
 
 
@@ -34,6 +35,8 @@ class ClaimSection(_Section):
 
 class DataSection(_Section):
     name: str = "digits"
+    classes: list[str | int] | None = None
+    per_class: int | None = None
 
 
 class ModelSection(_Section):
@@ -95,17 +98,20 @@ class Spec(_Section):
     audit: AuditSection = AuditSection()
     faults: FaultsSection = FaultsSection()
 
-    def plan(self) -> Plan:
-        """The plan that this spec describes, with everything that it left open decided."""
+    def plan(self, data_dir: Path | None = None, progress: Progress | None = None) -> Plan:
+        """The plan that this spec describes, with everything that it left open decided.
+
+        `data_dir` is where data files may lie; `progress` is told about downloads.
+        """
         try:
-            return self._plan()
+            return self._plan(data_dir, progress)
         except InvalidInput as error:
             known = {field: f"{name}.{field}" for name, section in self for field in type(section).model_fields}
             known |= {"model": "model.name", "method": "audit.bound"}
             raise error.renamed(known[error.argument]) if error.argument in known else error from None
 
-    def _plan(self) -> Plan:
-        data = load(self.data.name)
+    def _plan(self, data_dir: Path | None, progress: Progress | None) -> Plan:
+        data = load(**self.data.model_dump(), directory=data_dir, progress=progress)
         relation = Relation.of(self.claim.relation)
         epsilon, noise = self.claim.epsilon, self.training.noise_multiplier
         if epsilon is None and noise is None:
@@ -150,6 +156,8 @@ class Spec(_Section):
     def _method(self, adversary: Adversary) -> Method:
         """The method that is asked for, or the default for the adversary."""
         audit = self.audit
+        if audit.threshold is not None and adversary.gives is OneRun and audit.bound in (None, OneRunPoint.name):
+            return OneRunPoint(Threshold(audit.threshold), audit.seed)
         name = audit.bound or ("fixed" if audit.threshold is not None else None)
         if name is None:
             method = default_method(adversary.gives, audit.seed)

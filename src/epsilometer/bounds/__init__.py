@@ -9,7 +9,7 @@ from epsilometer.bounds.eprocess import EProcess, eprocess
 from epsilometer.bounds.exact_rank import ExactRank, exact_rank
 from epsilometer.bounds.method import Method, Sequential
 from epsilometer.bounds.methods import METHODS, default_method, method_as_dict, method_named
-from epsilometer.bounds.one_run import one_run
+from epsilometer.bounds.one_run import Threshold, one_run
 from epsilometer.bounds.one_run_fdp import one_run_fdp, refute_one_run
 from epsilometer.bounds.one_run_method import OneRunPoint
 from epsilometer.bounds.power import eps_opt, refutation_power, trials_to_refute
@@ -44,6 +44,7 @@ __all__ = [
     "Sequential",
     "Simultaneous",
     "Split",
+    "Threshold",
     "ThresholdStrategy",
     "UnionBound",
     "attack_strength",

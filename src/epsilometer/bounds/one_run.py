@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
@@ -15,7 +16,19 @@ from epsilometer.claims import PointClaim
 from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.evidence import OneRun
 
-Plan = int | tuple[int, int] | None  # how many guesses; how many "in" and "out"; or a grid that is paid for
+
+@dataclass(frozen=True)
+class Threshold:
+    """Every canary is guessed: "in" iff its score is above `value`, which was chosen beforehand."""
+
+    value: float
+
+    def __post_init__(self) -> None:
+        checks.real("threshold", self.value, closed="[]")
+
+
+# How many guesses; how many "in" and "out"; all, by a threshold; or a grid that is paid for.
+Plan = int | tuple[int, int] | Threshold | None
 
 GRID = tuple(10.0 ** (-i / 2) for i in range(6))  # the shares of canaries that are guessed when nobody chose
 FEWEST = 8  # even if all are right, fewer guesses prove next to nothing at a share of α
@@ -32,8 +45,9 @@ def one_run(
     """The certified ε of guessing who was in: too many right guesses for (ε, δ)-DP (Theorem 5.2).
 
     The highest scores are guessed "in", the lowest "out", and the rest not at all. How many are guessed must not
-    depend on who was in: `guesses` says it beforehand (a number, half of it on either side, or a pair of numbers
-    "in" and "out"); without it a fixed grid of numbers is tried, each at its share of α. `seed` orders equal scores.
+    depend on who was in: `guesses` says it beforehand (a number, half of it on either side; a pair of numbers "in" and
+    "out"; or a `Threshold`, by which all are guessed); without it a fixed grid of numbers is tried, each at its share
+    of α. `seed` orders equal scores.
 
     The coins are the only randomness that the theorem needs: canaries may depend on each other in any way.
 
@@ -148,6 +162,9 @@ def guessed(method: str, evidence: OneRun, plan: Plan, seed: int) -> list[Guesse
             f"for each canary prove nothing here; use a bound made for them"
         )
     canaries = len(evidence.scores)
+    if isinstance(plan, Threshold):
+        right = (evidence.scores > plan.value) == evidence.member
+        return [Guesses(canaries, canaries, int(right.sum()))]
     pairs = _numbers_of_guesses(plan, canaries)
     # Equal scores must be ordered without knowledge of the coins. The order of a file has that knowledge if somebody
     # sorted it by membership, so a random order decides.
@@ -159,10 +176,12 @@ def guessed(method: str, evidence: OneRun, plan: Plan, seed: int) -> list[Guesse
 
 
 def strategy_name(plan: Plan) -> str:
+    if isinstance(plan, Threshold):
+        return "threshold"
     return "union-bound" if plan is None else "fixed"
 
 
-def _numbers_of_guesses(plan: Plan, canaries: int) -> list[tuple[int, int]]:
+def _numbers_of_guesses(plan: int | tuple[int, int] | None, canaries: int) -> list[tuple[int, int]]:
     """Pairs (guessed "in", guessed "out").
 
     >>> _numbers_of_guesses(None, 1000)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from epsilometer import checks
+from epsilometer.bounds.one_run import Threshold
 from epsilometer.bounds.one_run_fdp import one_run_fdp, refute_one_run
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
 from epsilometer.claims import Claim
@@ -20,17 +21,17 @@ class OneRunPoint:
     """Right guesses against (ε, δ) or a whole curve by the recursion of Mahloujifar et al. (2024).
 
     Certified: it assumes nothing but fair coins. `guesses` is how many canaries are guessed, chosen beforehand; a grid
-    that is paid for without it.
+    that is paid for without it; all of them by a `Threshold`.
     """
 
-    guesses: int | None = None
+    guesses: int | Threshold | None = None
     seed: int = 0
     name: ClassVar[str] = "one-run-point"
     kind: ClassVar[Kind] = Kind.CERTIFIED
     takes: ClassVar[type] = OneRun
 
     def __post_init__(self) -> None:
-        if self.guesses is not None:
+        if self.guesses is not None and not isinstance(self.guesses, Threshold):
             checks.whole("guesses", self.guesses, least=1)
         checks.whole("seed", self.seed, least=0)
 

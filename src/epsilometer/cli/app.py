@@ -17,6 +17,7 @@ from epsilometer.cli.calibrate import calibrate
 from epsilometer.cli.catalogue import catalogue
 from epsilometer.cli.output import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, Interrupted, say
 from epsilometer.cli.power import power
+from epsilometer.cli.reproduce import reproduce
 from epsilometer.cli.runs import runs
 from epsilometer.cli.spec import check, init
 from epsilometer.errors import EpsilometerError, InvalidInput
@@ -41,10 +42,11 @@ app.command()(bound)
 app.command()(compare)
 app.command()(calibrate)
 app.command()(power)
+app.command()(reproduce)
 app.command("list")(catalogue)
 
 
-_COMMANDS = ("init", "check", "audit", "runs", "account", "bound", "compare", "calibrate", "power", "list")
+_COMMANDS = ("init", "check", "audit", "runs", "account", "bound", "compare", "calibrate", "power", "reproduce", "list")
 # Where the parser's own errors come from depends on the version of typer; their base class does not.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 

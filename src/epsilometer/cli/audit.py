@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +15,7 @@ from epsilometer.cli.plan import (
     AdversaryName,
     BoundName,
     Confidence,
+    DataDir,
     Epsilon,
     NoiseScale,
     Seed,
@@ -23,12 +23,10 @@ from epsilometer.cli.plan import (
     Trials,
     chosen_plan,
 )
-from epsilometer.cli.progress import progress
+from epsilometer.cli.progress import progress, signals
 from epsilometer.errors import EpsilometerError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from epsilometer.audit import Plan, SqliteStore
 
 
@@ -41,6 +39,7 @@ def audit(
     adversary: AdversaryName = None,
     bound: BoundName = None,
     noise_scale: NoiseScale = None,
+    data_dir: DataDir = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Directory for trials, result.json and scores.csv; a stopped audit continues there."),
@@ -72,12 +71,12 @@ def audit(
     from epsilometer.audit import Outcome, StoreError, TrialsFailed, executor_named, run, run_directory
     from epsilometer.report import summary, to_json, write_results
 
-    plan = chosen_plan(spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale)
+    plan = chosen_plan(spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet)
     chosen_executor = executor_named(executor, workers, address)
     with ExitStack() as stack:
         store = None if out is None else stack.enter_context(run_directory(out, plan))
         told = stack.enter_context(progress(quiet))
-        stack.enter_context(_signals())
+        stack.enter_context(signals())
         try:
             result = run(plan, told, store=store, executor=chosen_executor)
         except KeyboardInterrupt:
@@ -94,22 +93,6 @@ def audit(
         say(f"wrote {' and '.join(str(path) for path in written)}" if written else f"{out} had its results already")
     if result.verdict.outcome is Outcome.VIOLATED:
         raise typer.Exit(1)
-
-
-@contextmanager
-def _signals() -> Iterator[None]:
-    """While trials are played: SIGTERM stops as cleanly as Ctrl-C, and a worker that died breaks a pipe, not us."""
-    changed: dict[str, Any] = {"SIGTERM": signal.default_int_handler, "SIGPIPE": signal.SIG_IGN}
-    before = {
-        name: signal.signal(getattr(signal, name), handler)
-        for name, handler in changed.items()
-        if hasattr(signal, name)
-    }
-    try:
-        yield
-    finally:
-        for name, handler in before.items():
-            signal.signal(getattr(signal, name), handler)
 
 
 def _how_to_continue(out: Path | None, plan: Plan, store: SqliteStore | None) -> str:

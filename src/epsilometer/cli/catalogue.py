@@ -12,7 +12,7 @@ from epsilometer.cli.output import emit_json, print_table
 def catalogue(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """List adversaries, bounds, accountants, data sets, models, executors and templates.
+    """List adversaries, bounds, accountants, data sets, models, reproductions, executors and templates.
 
     Examples:
 
@@ -25,6 +25,7 @@ def catalogue(
     from epsilometer.audit import EXECUTORS, TEMPLATES
     from epsilometer.bounds.catalogue import BOUNDS
     from epsilometer.data import DATASETS
+    from epsilometer.reproductions import REPRODUCTIONS
     from epsilometer.training import MODELS
 
     sections = {
@@ -33,6 +34,7 @@ def catalogue(
         "accountants": {name: accountant.summary for name, accountant in ACCOUNTANTS.items()},
         "datasets": {name: source.summary for name, source in DATASETS.items()},
         "models": dict(MODELS),
+        "reproductions": {name: one.summary for name, one in REPRODUCTIONS.items()},
         "executors": dict(EXECUTORS),
         "templates": dict(TEMPLATES),
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from epsilometer.cli.progress import downloads
 from epsilometer.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ AdversaryName = Annotated[str | None, typer.Option("--adversary", help="Who atta
 BoundName = Annotated[
     str | None, typer.Option("--bound", help="How scores are judged: see `epsilometer list`; eprocess may stop early.")
 ]
+DataDir = Annotated[
+    Path | None, typer.Option(help="Where data files lie; else EPSILOMETER_DATA, the cache, or a download.")
+]
 NoiseScale = Annotated[float | None, typer.Option(help="A FAULT TO INJECT: multiply the noise that is really added.")]
 
 
@@ -35,6 +39,8 @@ def chosen_plan(
     adversary: str | None,
     bound: str | None,
     noise_scale: float | None,
+    data_dir: Path | None = None,
+    quiet: bool = True,
 ) -> Plan:
     """The plan; errors name what the user wrote, an option or a key."""
     from epsilometer.audit import Spec, read_spec, spec_from_dict
@@ -59,7 +65,7 @@ def chosen_plan(
             values[section][key] = value
             given[f"{section}.{key}"] = option
     try:
-        return spec_from_dict(values).plan()
+        return spec_from_dict(values).plan(data_dir, downloads(quiet))
     except InvalidInput as error:
         if error.argument in given:
             raise error.renamed(given[error.argument]) from None

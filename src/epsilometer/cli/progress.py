@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from epsilometer.cli.output import say
 
@@ -39,6 +40,39 @@ def _bar() -> Iterator[Callable[[Snapshot], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("trials", total=None, state="")
         yield lambda now: bar.update(task, completed=now.done, total=now.total, state=_state(now).removeprefix(", "))
+
+
+@contextmanager
+def signals() -> Iterator[None]:
+    """While trials are played: SIGTERM stops as cleanly as Ctrl-C, and a worker that died breaks a pipe, not us."""
+    changed: dict[str, Any] = {"SIGTERM": signal.default_int_handler, "SIGPIPE": signal.SIG_IGN}
+    before = {
+        name: signal.signal(getattr(signal, name), handler)
+        for name, handler in changed.items()
+        if hasattr(signal, name)
+    }
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(getattr(signal, name), handler)
+
+
+def downloads(quiet: bool) -> Callable[[str, int, int | None], None] | None:
+    """Who is told how far a download is: a line that is written over in a terminal, a line at its end elsewhere."""
+    if quiet:
+        return None
+
+    def tell(name: str, done: int, total: int | None) -> None:
+        finished = done == total
+        size = f"{done / 1e6:.1f} MB" if total is None else f"{done / 1e6:.1f} of {total / 1e6:.1f} MB"
+        if sys.stderr.isatty():
+            with suppress(OSError, ValueError):
+                print(f"\rdownloading {name}: {size}", end="\n" if finished else "", file=sys.stderr, flush=True)
+        elif finished:
+            say(f"downloaded {name}: {size}")
+
+    return tell
 
 
 class _Lines:

@@ -13,6 +13,7 @@ from epsilometer.cli.plan import (
     AdversaryName,
     BoundName,
     Confidence,
+    DataDir,
     Epsilon,
     NoiseScale,
     Seed,
@@ -66,6 +67,7 @@ def check(
     adversary: AdversaryName = None,
     bound: BoundName = None,
     noise_scale: NoiseScale = None,
+    data_dir: DataDir = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Check a spec without running it: the plan, its cost from two trials, the best ε that it could prove, its power.
@@ -79,7 +81,7 @@ def check(
     from epsilometer.audit import preview
     from epsilometer.report import describe_preview
 
-    plan = chosen_plan(spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale)
+    plan = chosen_plan(spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet=False)
     say("playing two trials, and working out what all could show …")
     seen = preview(plan)
     if as_json:

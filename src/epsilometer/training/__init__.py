@@ -10,6 +10,7 @@ from epsilometer.training.engine import (
     train,
     train_many,
 )
+from epsilometer.training.losses import record_losses
 from epsilometer.training.models import Array, Labels, Network
 from epsilometer.training.modules import ModuleNetwork, add_factories, factories_of, frozen_features, register
 from epsilometer.training.recipe import ACTIVATIONS, INITIALISATIONS, MODELS, PRECISIONS, Recipe
@@ -35,6 +36,7 @@ __all__ = [
     "initial_parameters",
     "median_gradient_norm",
     "network_for",
+    "record_losses",
     "register",
     "train",
     "train_many",

@@ -1,0 +1,121 @@
+"""Which adversary to send into the game: decided by trials that are used for nothing else.
+
+Taking the best of several audits would have to be paid for, and a union bound over k costs all of their trials. A pilot
+costs a few: its trials have a seed of their own, so that those of the audit know nothing of the choice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+
+from epsilometer import checks
+from epsilometer.adversaries import OUT, Adversary, Game
+from epsilometer.audit.executors import Executor
+from epsilometer.audit.plan import Plan
+from epsilometer.audit.progress import Progress
+from epsilometer.audit.runner import run
+from epsilometer.audit.store import MemoryStore, Store
+from epsilometer.audit.trial import craft
+from epsilometer.bounds import BestOnSame, ClopperPearson
+from epsilometer.claims import Floats
+from epsilometer.errors import InvalidInput
+from epsilometer.evidence import PairedRuns
+
+_PILOT = 5  # a spawn key beside those of trials
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """An adversary, what the pilot saw of it, and the bound that its audit can be expected to end in."""
+
+    adversary: Adversary
+    pilot: PairedRuns
+    expected: float
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The plan with the chosen adversary, and everyone who was tried."""
+
+    plan: Plan
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def chosen(self) -> Candidate:
+        return next(c for c in self.candidates if c.adversary == self.plan.adversary)
+
+    @property
+    def threshold(self) -> float:
+        """Where the chosen adversary's scores should be cut, by the pilot: may be fixed for the audit."""
+        likely = _likely_scores(self.chosen.pilot, self.plan.trials)
+        proof = ClopperPearson(BestOnSame()).bound(
+            likely, delta=self.plan.delta, confidence=self.plan.confidence
+        ).proof  # fmt: skip
+        threshold = getattr(proof, "threshold", None)
+        assert isinstance(threshold, float)
+        return threshold
+
+
+def choose_adversary(
+    plan: Plan,
+    adversaries: Sequence[Adversary],
+    *,
+    pilot: int = 50,
+    progress: Progress | None = None,
+    store: Store | None = None,
+    executor: Executor | None = None,
+) -> Choice:
+    """The adversary of whom a pilot of so many trials a world expects most; the first of equals.
+
+    Games whose world 0 is the same share its trials. `store` and `executor` are as in `run`.
+    """
+    checks.whole("pilot", pilot, least=10, remedy="fewer trials tell adversaries apart by luck only")
+    if not adversaries or any(adversary.gives is not PairedRuns for adversary in adversaries):
+        raise InvalidInput("adversaries", adversaries, "adversaries of paired runs, at least one")
+    store = MemoryStore() if store is None else store
+    own = int(np.random.SeedSequence(plan.seed, spawn_key=(_PILOT,)).generate_state(1)[0])
+    played: list[Plan] = []
+    candidates = []
+    for adversary in adversaries:
+        trial = replace(plan, adversary=adversary, trials=pilot, seed=own)
+        _share_out_world(store, trial, played)
+        seen = run(trial, progress, store=store, executor=executor).evidence
+        assert isinstance(seen, PairedRuns)
+        played.append(trial)
+        candidates.append(Candidate(adversary, seen, _expected(plan, seen)))
+    best = max(candidates, key=lambda candidate: candidate.expected)
+    return Choice(replace(plan, adversary=best.adversary), tuple(candidates))
+
+
+def _share_out_world(store: Store, plan: Plan, played: Sequence[Plan]) -> None:
+    """Copy world 0 from a plan whose world 0 is the same: trials are pure functions."""
+    game = craft(plan)
+    assert isinstance(game, Game)
+    for other in played:
+        if game.out_identity and craft(other).out_identity == game.out_identity:  # type: ignore[union-attr]
+            found = store.results(other.fingerprint())
+            key = store.begin(plan).fingerprint
+            store.add(key, {trial: scores for trial, scores in found.items() if trial[0] == OUT}, 0.0)
+            return
+
+
+def _expected(plan: Plan, pilot: PairedRuns) -> float:
+    likely = _likely_scores(pilot, plan.trials)
+    return plan.method.bound(likely, delta=plan.delta, confidence=plan.confidence).epsilon
+
+
+def _likely_scores(pilot: PairedRuns, trials: int) -> PairedRuns:
+    """What so many trials should look like if scores are normal: a pilot is too small for more than that."""
+    quantiles = special.ndtri((np.arange(trials) + 0.5) / trials)
+
+    def like(scores: Floats) -> Floats:
+        spread = float(np.std(scores, ddof=1))
+        likely: Floats = float(np.mean(scores)) + quantiles * (spread if math.isfinite(spread) else 0.0)
+        return likely
+
+    return PairedRuns(like(pilot.out_scores), like(pilot.in_scores), pilot.relation, pilot.group_size)

@@ -1,0 +1,93 @@
+"""Where a reproduction is kept: a store with the trials of all its cells, and what was found so far."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from epsilometer.audit import STORE, SqliteStore
+from epsilometer.audit.directory import differences, prepare
+from epsilometer.errors import InvalidInput
+from epsilometer.plain import SCHEMA, plain
+from epsilometer.report import versions
+from epsilometer.reproductions.reproduction import Reproduction, Row
+
+RESULT, TABLE, PICTURE = "result.json", "table.csv", "figure.svg"
+
+
+@contextmanager
+def reproduction_directory(out: Path, settings: dict[str, Any]) -> Iterator[SqliteStore]:
+    """The store in a directory, which is made if it does not exist; the same settings continue there."""
+    prepare(out, STORE)
+    try:
+        known = json.loads((out / RESULT).read_bytes())["settings"]
+    except FileNotFoundError:
+        known = settings
+    except (OSError, ValueError, KeyError, TypeError):
+        expected = "a result.json of this program, or none"
+        raise InvalidInput("--out", str(out), expected, f"move {out / RESULT} away") from None
+    if known != settings:
+        expected = f"the settings that were used there ({differences(known, settings)})"
+        raise InvalidInput("--out", str(out), expected, "name another directory")
+    with SqliteStore(out / STORE) as store:
+        yield store
+
+
+def write_rows(out: Path, of: Reproduction, settings: dict[str, Any], rows: Sequence[Row]) -> list[Path]:
+    """Write table, document and picture, each whole; cells that were measured before and are not in `rows` stay."""
+    found = {tuple(row.cell.items()): row for row in (*_known(out, of), *rows)}
+    rows = [found[key] for key in (tuple(cell.items()) for cell in of.cells) if key in found]
+    table = [plain(row.to_dict()) for row in rows]
+    document = {"schema": SCHEMA, "settings": settings, "about": of.about, "rows": table, "versions": versions()}
+    texts = {
+        TABLE: _csv(table),
+        PICTURE: of.draw(rows),
+        RESULT: json.dumps(plain(document), indent=2) + "\n",
+    }
+    for name, text in texts.items():
+        _replace(out / name, text)
+    return [out / name for name in texts]
+
+
+def _known(out: Path, of: Reproduction) -> list[Row]:
+    """What result.json has."""
+    try:
+        table = json.loads((out / RESULT).read_bytes())["rows"]
+    except FileNotFoundError:
+        return []
+    known = []
+    for values in table:
+        cell = next((cell for cell in of.cells if all(values.get(key) == value for key, value in cell.items())), None)
+        if cell is not None:
+            rest = {key: value for key, value in values.items() if key not in {*cell, "paper", "measured"}}
+            known.append(Row(cell, values["paper"], values["measured"], rest))
+    return known
+
+
+def _csv(table: Sequence[dict[str, Any]]) -> str:
+    columns = list(dict.fromkeys(key for row in table for key, value in row.items() if not isinstance(value, dict)))
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table)
+    return text.getvalue()
+
+
+def _replace(path: Path, text: str) -> None:
+    """Put a file in place so that whoever looks sees the old one or the new one."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

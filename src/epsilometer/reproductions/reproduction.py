@@ -1,0 +1,86 @@
+"""What a reproduction is: cells with settings, a way to measure one, and a picture of all."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from epsilometer.audit import Executor, MemoryStore, Progress, Store
+from epsilometer.data import Progress as Download
+from epsilometer.errors import InvalidInput, unknown_name
+
+Cell = Mapping[str, str]  # a setting's name → its value, as the paper writes it
+
+
+@dataclass(frozen=True)
+class Session:
+    """With what a reproduction is run. Only `trials` and `seed` change results."""
+
+    trials: int
+    seed: int = 0
+    data_dir: Path | None = None
+    store: Store = field(default_factory=MemoryStore)
+    executor: Executor | None = None
+    progress: Progress | None = None
+    download: Download | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A cell, what the paper has there (if anything), what was measured, and how."""
+
+    cell: Cell
+    paper: float | None
+    measured: float
+    details: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.cell, "paper": self.paper, "measured": self.measured, **self.details}
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A published table or figure, cell by cell."""
+
+    name: str
+    summary: str
+    about: str  # how what is measured relates to what the paper states
+    trials: int  # as in the paper
+    cells: tuple[Cell, ...]
+    measure: Callable[[Cell, Session], Row]
+    draw: Callable[[Sequence[Row]], str]
+    shown: tuple[str, ...]  # the details that stand in a line
+
+    def chosen(self, only: Sequence[str]) -> tuple[Cell, ...]:
+        """The cells with these settings, KEY=VALUE; several values of one key are alternatives."""
+        wanted: dict[str, set[str]] = {}
+        for word in only:
+            key, sign, value = word.partition("=")
+            keys = list(dict.fromkeys(itertools.chain(*self.cells)))
+            if not sign or key not in keys:
+                raise unknown_name("--only", key, [f"{name}=…" for name in keys])
+            values = list(dict.fromkeys(cell[key] for cell in self.cells if key in cell))
+            if value not in values:
+                raise unknown_name("--only", value, values)
+            wanted.setdefault(key, set()).add(value)
+        cells = tuple(c for c in self.cells if all(c.get(key) in values for key, values in wanted.items()))
+        if not cells:
+            raise InvalidInput("--only", " ".join(only), "settings that occur together", "leave one out")
+        return cells
+
+    def rows(self, cells: Sequence[Cell], session: Session) -> Iterator[Row]:
+        """Measure cells one after another; trials that the session's store has are not played again."""
+        for cell in cells:
+            yield self.measure(cell, session)
+
+
+def grid(**values: Sequence[str]) -> tuple[Cell, ...]:
+    """All combinations, the last key varying fastest.
+
+    >>> grid(a=("1", "2"), b=("x",))
+    ({'a': '1', 'b': 'x'}, {'a': '2', 'b': 'x'})
+    """
+    return tuple(dict(zip(values, row, strict=True)) for row in itertools.product(*values.values()))
