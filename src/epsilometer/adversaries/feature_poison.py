@@ -8,7 +8,7 @@ from epsilometer.data import FeatureDataset
 from epsilometer.training import Array
 
 STEPS, RATE = 1000, 0.02  # of projected gradient descent, in pixels of [0, 1]
-LOW = 0.75  # this share of the directions counts as those of low variance
+LOW = 0.9  # this share of the directions counts as those of low variance
 
 
 def image_along(data: FeatureDataset, seed: np.random.SeedSequence) -> Array:

@@ -1,6 +1,6 @@
 """Plan → game → trials → evidence → bound → verdict."""
 
-from epsilometer.audit.directory import RESULTS, STORE, run_directory, stores_below
+from epsilometer.audit.directory import RESULTS, STORE, begun_in, pilot_directory, run_directory, stores_below
 from epsilometer.audit.executors import EXECUTORS, Auto, Executor, Inline, Local, OnRay, TrialsFailed, executor_named
 from epsilometer.audit.pilot import Candidate, Choice, choose_adversary
 from epsilometer.audit.plan import Faults, Plan, claim_curve, noise_for
@@ -43,6 +43,7 @@ __all__ = [
     "Trial",
     "TrialsFailed",
     "Verdict",
+    "begun_in",
     "choose_adversary",
     "claim_curve",
     "craft",
@@ -52,6 +53,7 @@ __all__ = [
     "judge",
     "noise_for",
     "parse_spec",
+    "pilot_directory",
     "play",
     "preview",
     "read_spec",

@@ -15,6 +15,7 @@ from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.plain import plain
 
 STORE = "trials.sqlite"
+PILOT = "pilot"  # a directory in it for trials that chose an adversary, and have nothing to do with the run's own
 RESULTS = ("result.json", "scores.csv")  # written when the audit is finished
 _SHOWN = 4  # differences in one line
 
@@ -52,6 +53,26 @@ def run_directory(directory: Path | str, plan: Plan) -> Iterator[SqliteStore]:
         raise
 
 
+@contextmanager
+def pilot_directory(directory: Path | str) -> Iterator[SqliteStore]:
+    """The store of the pilot in a run directory."""
+    out = Path(directory)
+    prepare(out, STORE)
+    prepare(out / PILOT, STORE)
+    with SqliteStore(out / PILOT / STORE) as store:
+        yield store
+
+
+def begun_in(directory: Path | str) -> str | None:
+    """The fingerprint of the plan that a directory holds; none if it holds none."""
+    path = Path(directory) / STORE
+    if not path.is_file():
+        return None
+    with SqliteStore.reading(path) as store:
+        runs = store.runs()
+    return runs[0].fingerprint if runs else None
+
+
 def differences(stored: dict[str, Any], given: dict[str, Any]) -> str:
     """What differs between two plans.
 
@@ -75,7 +96,8 @@ def prepare(out: Path, marker: str) -> bool:
         raise InvalidInput("--out", str(out), "a directory of its own", "name one, for instance results")
     try:
         is_run = os.path.lexists(out / marker)
-        if out.is_dir() and not is_run and not all(path.name.startswith(marker) for path in out.iterdir()):
+        held = [path.name for path in out.iterdir()] if out.is_dir() else []
+        if not is_run and not all(name.startswith(marker) or name == PILOT for name in held):
             raise InvalidInput("--out", str(out), "a new or empty directory, or one with a run in it", "name another")
         made = not os.path.lexists(out)
         out.mkdir(parents=True, exist_ok=True)

@@ -65,15 +65,17 @@ def choose_adversary(
     plan: Plan,
     adversaries: Sequence[Adversary],
     *,
-    pilot: int = 50,
+    pilot: int | None = None,
     progress: Progress | None = None,
     store: Store | None = None,
     executor: Executor | None = None,
 ) -> Choice:
-    """The adversary of whom a pilot of so many trials a world expects most; the first of equals.
+    """The adversary of whom a pilot expects most; the first of equals.
 
-    Games whose world 0 is the same share its trials. `store` and `executor` are as in `run`.
+    `pilot` is its number of trials a world: a tenth of the plan's, and at least 20, if nothing is said. Games whose
+    world 0 is the same share its trials. `store` and `executor` are as in `run`.
     """
+    pilot = max(20, plan.trials // 10) if pilot is None else pilot
     checks.whole("pilot", pilot, least=10, remedy="fewer trials tell adversaries apart by luck only")
     if not adversaries or any(adversary.gives is not PairedRuns for adversary in adversaries):
         raise InvalidInput("adversaries", adversaries, "adversaries of paired runs, at least one")

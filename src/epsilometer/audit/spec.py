@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import tomllib
 from pathlib import Path
 from typing import Any, Literal
@@ -101,6 +102,7 @@ class Spec(_Section):
     def plan(self, data_dir: Path | None = None, progress: Progress | None = None) -> Plan:
         """The plan that this spec describes, with everything that it left open decided.
 
+        If it has several adversaries, the plan has the first: `choose_adversary` decides between them.
         `data_dir` is where data files may lie; `progress` is told about downloads.
         """
         try:
@@ -124,7 +126,7 @@ class Spec(_Section):
         training = self.training.model_dump(exclude={"noise_multiplier"})
         model |= {"model": model.pop("name"), "hidden": tuple(model["hidden"])}
         recipe = Recipe(records=len(data), noise_multiplier=noise, **model, **training)
-        adversary = self._adversary()
+        adversary = self.adversaries()[0]
         settings = self.audit.model_dump(exclude={"bound", "threshold", "target"})
         return Plan(
             claim=self._claim(recipe, relation, epsilon, calibrated),
@@ -172,7 +174,8 @@ class Spec(_Section):
             raise InvalidInput("target", audit.target, 'a number only with bound = "eprocess", which may stop early')
         return method
 
-    def _adversary(self) -> Adversary:
+    def adversaries(self) -> tuple[Adversary, ...]:
+        """The adversary; or several, one for each value of settings that were given as lists."""
         section = self.adversary
         if section.name not in ADVERSARIES:
             raise unknown_name("adversary.name", section.name, ADVERSARIES)
@@ -183,8 +186,15 @@ class Spec(_Section):
             if key not in known:
                 expected = f"a setting of {section.name} ({', '.join(known)})"
                 raise InvalidInput(f"adversary.{key}", value, expected, "remove it, or choose another adversary")
+        alternatives = {key: value if isinstance(value, list) else [value] for key, value in given.items()}
+        for key, values in alternatives.items():
+            if not values:
+                raise InvalidInput(f"adversary.{key}", values, "at least one value")
         try:
-            return chosen(**given)
+            return tuple(
+                chosen(**dict(zip(alternatives, values, strict=True)))
+                for values in itertools.product(*alternatives.values())
+            )
         except InvalidInput as error:
             raise error.renamed(f"adversary.{error.argument}") from None
 

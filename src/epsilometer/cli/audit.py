@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +28,10 @@ from epsilometer.cli.progress import progress, signals
 from epsilometer.errors import EpsilometerError
 
 if TYPE_CHECKING:
-    from epsilometer.audit import Plan, SqliteStore
+    from collections.abc import Sequence
+
+    from epsilometer.adversaries import Adversary
+    from epsilometer.audit import Executor, Plan, Progress, SqliteStore
 
 
 def audit(
@@ -66,17 +70,23 @@ def audit(
 
     - `epsilometer audit my.toml --trials 1000 --out results --json`; the same again continues if it was stopped.
 
+    - `epsilometer audit my.toml`, where the spec says `copies = [1, 2, 4, 8]`, lets a pilot choose.
+
     - `epsilometer audit my.toml --out results --executor ray --address 10.0.0.1:6379`
     """
     from epsilometer.audit import Outcome, StoreError, TrialsFailed, executor_named, run, run_directory
     from epsilometer.report import summary, to_json, write_results
 
-    plan = chosen_plan(spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet)
+    plan, rivals = chosen_plan(spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet)
     chosen_executor = executor_named(executor, workers, address)
     with ExitStack() as stack:
-        store = None if out is None else stack.enter_context(run_directory(out, plan))
         told = stack.enter_context(progress(quiet))
         stack.enter_context(signals())
+        try:
+            plan = _decided(plan, rivals, out, chosen_executor, told)
+        except KeyboardInterrupt:
+            raise Interrupted("the pilot was not finished; what it has played is kept with --out DIR") from None
+        store = None if out is None else stack.enter_context(run_directory(out, plan))
         try:
             result = run(plan, told, store=store, executor=chosen_executor)
         except KeyboardInterrupt:
@@ -93,6 +103,25 @@ def audit(
         say(f"wrote {' and '.join(str(path) for path in written)}" if written else f"{out} had its results already")
     if result.verdict.outcome is Outcome.VIOLATED:
         raise typer.Exit(1)
+
+
+def _decided(
+    plan: Plan, rivals: Sequence[Adversary], out: Path | None, executor: Executor, told: Progress | None
+) -> Plan:
+    """The plan with one of the adversaries: that of the run in `out`, or else the one that a pilot chooses."""
+    from epsilometer.audit import begun_in, choose_adversary, pilot_directory
+
+    if len(rivals) == 1:
+        return plan
+    plans = [replace(plan, adversary=rival) for rival in rivals]
+    begun = None if out is None else begun_in(out)
+    if begun is not None:
+        return next((one for one in plans if one.fingerprint() == begun), plan)
+    with nullcontext() if out is None else pilot_directory(out) as store:
+        choice = choose_adversary(plan, rivals, progress=told, store=store, executor=executor)
+    expected = ", ".join(f"{one.adversary}: ε ≥ {one.expected:.3g}" for one in choice.candidates)
+    say(f"a pilot of {len(choice.chosen.pilot.out_scores)} trials a world expects {expected}")
+    return choice.plan
 
 
 def _how_to_continue(out: Path | None, plan: Plan, store: SqliteStore | None) -> str:

@@ -11,6 +11,7 @@ from epsilometer.cli.progress import downloads
 from epsilometer.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from epsilometer.adversaries import Adversary
     from epsilometer.audit import Plan
 
 SpecFile = Annotated[Path | None, typer.Argument(help="A TOML file; without it, the embedded default.")]
@@ -41,8 +42,8 @@ def chosen_plan(
     noise_scale: float | None,
     data_dir: Path | None = None,
     quiet: bool = True,
-) -> Plan:
-    """The plan; errors name what the user wrote, an option or a key."""
+) -> tuple[Plan, tuple[Adversary, ...]]:
+    """The plan, and all adversaries of its spec; errors name what the user wrote, an option or a key."""
     from epsilometer.audit import Spec, read_spec, spec_from_dict
 
     options: dict[tuple[str, str], tuple[str, Any]] = {
@@ -65,7 +66,8 @@ def chosen_plan(
             values[section][key] = value
             given[f"{section}.{key}"] = option
     try:
-        return spec_from_dict(values).plan(data_dir, downloads(quiet))
+        chosen = spec_from_dict(values)
+        return chosen.plan(data_dir, downloads(quiet)), chosen.adversaries()
     except InvalidInput as error:
         if error.argument in given:
             raise error.renamed(given[error.argument]) from None

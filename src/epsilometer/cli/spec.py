@@ -81,10 +81,14 @@ def check(
     from epsilometer.audit import preview
     from epsilometer.report import describe_preview
 
-    plan = chosen_plan(spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet=False)
+    plan, rivals = chosen_plan(
+        spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet=False
+    )
     say("playing two trials, and working out what all could show …")
     seen = preview(plan)
     if as_json:
         emit_json({"plan": plan.to_dict(), "plan_sha256": plan.fingerprint(), **seen.to_dict()})
         return
     print(describe_preview(seen))
+    if len(rivals) > 1:
+        say(f"this is for {plan.adversary}; the audit chooses between {len(rivals)} by a pilot")
