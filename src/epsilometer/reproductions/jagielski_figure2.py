@@ -2,79 +2,37 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 from epsilometer.accounting import account
 from epsilometer.adversaries import Adversary, Backdoor, ClipBkd, MembershipAttack
 from epsilometer.audit import Plan, run
 from epsilometer.bounds import OneRunPoint, Threshold
-from epsilometer.claims import PointClaim, Relation
-from epsilometer.data import Dataset, load
-from epsilometer.data import Progress as Download
+from epsilometer.claims import Relation
+from epsilometer.data import Dataset
 from epsilometer.report.panels import Panel, Series, panels_figure
-from epsilometer.reproductions.choice import best_copies
+from epsilometer.reproductions.jagielski import (
+    CONFIDENCE,
+    DELTA,
+    EPSILONS,
+    MODELS,
+    SETTINGS,
+    best_copies,
+    plan_of,
+    recipe_of,
+    records_of,
+)
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
 from epsilometer.training import Recipe
 
-DELTA, CONFIDENCE = 1e-5, 0.99
 ATTACKS = {"clipbkd": "ClipBKD", "backdoor": "backdoor", "mi": "membership inference"}
-MODELS = {"lr": "logistic", "fnn": "mlp"}
-_EPSILONS = ("1", "2", "4", "8", "16", "inf")
 _PAPER = {("purchase", "fnn", "clipbkd", "4"): 0.46, ("purchase", "fnn", "mi", "4"): 0.04}  # what its text says
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A data set as the paper trains on it (its Table 1, and the noise multipliers of its code)."""
-
-    title: str
-    epochs: int
-    learning_rate: float
-    batch: int
-    noise: tuple[float, ...]
-    weight_decay: dict[str, float]
-
-
-SETTINGS = {
-    "fmnist": Setting("Fashion-MNIST", 24, 0.15, 250, (5.02, 2.68, 1.55, 1.01, 0.73, 0.0), {}),
-    "cifar10": Setting("CIFAR-10, frozen features", 20, 0.8, 500, (5.04, 2.70, 1.56, 1.02, 0.74, 0.0), {}),
-    "purchase": Setting(
-        "Purchase stand-in", 100, 2.0, 250, (7.78, 4.04, 2.20, 1.31, 0.89, 0.0), {"lr": 1e-5, "fnn": 1e-4}
-    ),
-}
-
-
-@functools.lru_cache(maxsize=1)
-def _load(name: str, data_dir: Path | None, download: Download | None) -> Dataset:
-    if name == "fmnist":
-        return load("fashion-mnist", classes=(0, 1), per_class=3000, directory=data_dir, progress=download)
-    if name == "cifar10":
-        pair = ("airplane", "automobile")
-        return load("cifar10-features", classes=pair, directory=data_dir, progress=download)
-    return load("retail", directory=data_dir, progress=download)
-
-
-def _recipe(cell: Cell, data: Dataset) -> Recipe:
-    setting = SETTINGS[cell["data"]]
-    return Recipe(
-        records=len(data),
-        sample_rate=setting.batch / len(data),
-        steps=setting.epochs * len(data) // setting.batch,
-        noise_multiplier=setting.noise[_EPSILONS.index(cell["eps"])],
-        learning_rate=setting.learning_rate,
-        weight_decay=setting.weight_decay.get(cell["model"], 0.0),
-        model=MODELS[cell["model"]],
-        hidden=(32,),
-        sampling="shuffle",
-    )
-
-
 def _measure(cell: Cell, session: Session) -> Row:
-    data = _load(cell["data"], session.data_dir, session.download)
-    recipe = _recipe(cell, data)
+    data = records_of(cell["data"], session)
+    recipe = recipe_of(cell["data"], data, cell["eps"], cell["model"])
     plan = _membership(data, recipe, session) if cell["attack"] == "mi" else _poisoning(cell, data, recipe, session)
     result = run(plan, session.progress, store=session.store, executor=session.executor)
     bound = result.lower_bound
@@ -103,25 +61,20 @@ def _measure(cell: Cell, session: Session) -> Row:
 
 def _poisoning(cell: Cell, data: Dataset, recipe: Recipe, session: Session) -> Plan:
     adversary: Adversary = ClipBkd() if cell["attack"] == "clipbkd" else Backdoor()
-    return best_copies(_plan(data, recipe, adversary, Relation.REPLACE, session), session).plan
+    return best_copies(plan_of(data, recipe, adversary, Relation.REPLACE, session), session).plan
 
 
 def _membership(data: Dataset, recipe: Recipe, session: Session) -> Plan:
     """1000 records and 10 models, as in the paper; every record is guessed, at Yeom's threshold."""
     fewer = replace(session, trials=max(1, session.trials // 50))
-    plan = _plan(data, recipe, MembershipAttack(min(1000, len(data) // 2)), Relation.ADD_REMOVE, fewer)
+    plan = plan_of(data, recipe, MembershipAttack(min(1000, len(data) // 2)), Relation.ADD_REMOVE, fewer)
     return replace(plan, method=OneRunPoint(Threshold(0.0), session.seed))
-
-
-def _plan(data: Dataset, recipe: Recipe, adversary: Adversary, relation: Relation, session: Session) -> Plan:
-    claim = PointClaim(account(recipe.mechanism, DELTA, relation).epsilon, DELTA, relation)
-    return Plan(claim, DELTA, data, recipe, adversary, session.trials, CONFIDENCE, seed=session.seed)
 
 
 def _draw(rows: Sequence[Row]) -> str:
     """A panel for each data set and model, a line for each attack, as in the paper."""
     panels = []
-    places = [eps.replace("inf", "∞") for eps in _EPSILONS]
+    places = [eps.replace("inf", "∞") for eps in EPSILONS]
     for data, setting in SETTINGS.items():
         for model in MODELS:
             series = []
@@ -142,7 +95,7 @@ def _cells() -> tuple[Cell, ...]:
         for data in SETTINGS
         for model in MODELS
         for attack in ATTACKS
-        for eps in _EPSILONS
+        for eps in EPSILONS
         if (data, attack) != ("purchase", "backdoor")  # no images
     )
 

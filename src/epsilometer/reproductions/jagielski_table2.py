@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 from epsilometer.accounting import account
 from epsilometer.adversaries import ClipBkd
-from epsilometer.audit import Plan, run
+from epsilometer.audit import run
 from epsilometer.bounds import ClopperPearson, Fixed
-from epsilometer.claims import PointClaim, Relation
-from epsilometer.data import Dataset, load
-from epsilometer.data import Progress as Download
+from epsilometer.claims import Relation
 from epsilometer.report.panels import Panel, Series, panels_figure
-from epsilometer.reproductions.choice import best_copies
+from epsilometer.reproductions.jagielski import (
+    CONFIDENCE,
+    DELTA,
+    EPSILONS,
+    best_copies,
+    plan_of,
+    recipe_of,
+    records_of,
+)
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
-from epsilometer.training import Recipe
 
-DELTA, CONFIDENCE = 1e-5, 0.99
-NOISE = {"1": 5.02, "2": 2.68, "4": 1.55, "8": 1.01, "16": 0.73, "inf": 0.0}
 _PAPER = {  # by ε_th: fixed init and 0.5, 1, 2 × Glorot; each for clip norms 0.5, 1, 2
     "1": ((0.13, 0.15, 0.13), (0.13, 0.17, 0.13), (0.06, 0.12, 0.09), (0.01, 0.06, 0.08)),
     "2": ((0.33, 0.37, 0.28), (0.27, 0.33, 0.39), (0.10, 0.17, 0.27), (0.01, 0.06, 0.17)),
@@ -32,48 +33,11 @@ _PAPER = {  # by ε_th: fixed init and 0.5, 1, 2 × Glorot; each for clip norms 
 _INITS, _CLIPS = ("fixed", "0.5", "1", "2"), ("0.5", "1", "2")
 
 
-@functools.lru_cache(maxsize=1)
-def two_classes(data_dir: Path | None, download: Download | None) -> Dataset:
-    """T-shirts and trousers, 3000 each."""
-    return load("fashion-mnist", classes=(0, 1), per_class=3000, directory=data_dir, progress=download)
-
-
-def fmnist_recipe(data: Dataset, noise_multiplier: float, model: str, clip_norm: float, init: str) -> Recipe:
-    """24 epochs by shuffling, batches of 250, learning rate 0.15, as in the paper's Table 1."""
-    return Recipe(
-        records=len(data),
-        sample_rate=250 / len(data),
-        steps=24 * len(data) // 250,
-        noise_multiplier=noise_multiplier,
-        clip_norm=clip_norm,
-        learning_rate=0.15,
-        model=model,
-        hidden=(32,),
-        sampling="shuffle",
-        initialisation="fixed" if init == "fixed" else "random",
-        init_scale=1.0 if init == "fixed" else float(init),
-    )
-
-
-def clipbkd_plan(data: Dataset, recipe: Recipe, session: Session) -> Plan:
-    """The authors' game: both worlds have the poison, its label differs. The claim is the nearest that is proved."""
-    proved = account(recipe.mechanism, DELTA, Relation.REPLACE).epsilon
-    return Plan(
-        claim=PointClaim(proved, DELTA, Relation.REPLACE),
-        delta=DELTA,
-        data=data,
-        recipe=recipe,
-        adversary=ClipBkd(),
-        trials=session.trials,
-        confidence=CONFIDENCE,
-        seed=session.seed,
-    )
-
-
 def _measure(cell: Cell, session: Session) -> Row:
-    data = two_classes(session.data_dir, session.download)
-    recipe = fmnist_recipe(data, NOISE[cell["eps"]], "mlp", float(cell["C"]), cell["init"])
-    choice = best_copies(clipbkd_plan(data, recipe, session), session)
+    data = records_of("fmnist", session)
+    recipe = recipe_of("fmnist", data, cell["eps"], "fnn", clip_norm=float(cell["C"]), init=cell["init"])
+    # The authors' game: both worlds have the poison, and its label differs.
+    choice = best_copies(plan_of(data, recipe, ClipBkd(), Relation.REPLACE, session), session)
     result = run(choice.plan, session.progress, store=session.store, executor=session.executor)
     by_rule = ClopperPearson(Fixed(choice.threshold)).bound(
         result.evidence, delta=DELTA, confidence=CONFIDENCE  # type: ignore[arg-type]
@@ -116,7 +80,7 @@ def _draw(rows: Sequence[Row]) -> str:
                 series.append(Series(f"C = {clip}, paper", paper, reference=True))
         if series:
             title = "fixed initialisation" if init == "fixed" else f"{init} × Glorot"
-            panels.append(Panel(title, [*(k for k in NOISE if k != "inf"), "∞"], series))
+            panels.append(Panel(title, [eps.replace("inf", "∞") for eps in EPSILONS], series))
     return panels_figure(panels, "ClipBKD on Fashion-MNIST, two-layer network", "ε_th", "ε proved, 99 %", columns=2)
 
 
@@ -133,7 +97,7 @@ TABLE2 = Reproduction(
     "is the default bound on the same trials. Each is certified by itself. k and the threshold come from a pilot "
     "whose trials are used for nothing else; the paper takes the best of four k without paying for it.",
     trials=500,
-    cells=grid(init=_INITS, C=_CLIPS, eps=tuple(NOISE)),
+    cells=grid(init=_INITS, C=_CLIPS, eps=EPSILONS),
     measure=_measure,
     draw=_draw,
     shown=("exact_rank", "k", "pld_replace"),

@@ -1,0 +1,101 @@
+"""What the experiments of Jagielski, Ullman & Oprea (2020) have in common: data, trainings, noise, number of copies."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from epsilometer.accounting import account
+from epsilometer.adversaries import Adversary
+from epsilometer.audit import Choice, Plan, choose_adversary
+from epsilometer.claims import PointClaim, Relation
+from epsilometer.data import Dataset, load
+from epsilometer.data import Progress as Download
+from epsilometer.reproductions.reproduction import Session
+from epsilometer.training import Recipe
+
+DELTA, CONFIDENCE = 1e-5, 0.99
+EPSILONS = ("1", "2", "4", "8", "16", "inf")  # ε_th
+COPIES = (1, 2, 4, 8)
+MODELS = {"lr": "logistic", "fnn": "mlp"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A data set as the paper trains on it: its Table 1, and the noise multipliers of its code for each ε_th."""
+
+    title: str
+    data: Mapping[str, Any]  # arguments of `load`
+    epochs: int
+    learning_rate: float
+    batch: int
+    noise: tuple[float, ...]
+    weight_decay: Mapping[str, float] = field(default_factory=dict)  # by model
+
+
+SETTINGS = {
+    "fmnist": Setting(
+        "Fashion-MNIST", {"name": "fashion-mnist", "classes": (0, 1), "per_class": 3000},
+        24, 0.15, 250, (5.02, 2.68, 1.55, 1.01, 0.73, 0.0),
+    ),
+    "cifar10": Setting(
+        "CIFAR-10, frozen features", {"name": "cifar10-features", "classes": ("airplane", "automobile")},
+        20, 0.8, 500, (5.04, 2.70, 1.56, 1.02, 0.74, 0.0),
+    ),
+    "purchase": Setting(
+        "Purchase stand-in", {"name": "retail"},
+        100, 2.0, 250, (7.78, 4.04, 2.20, 1.31, 0.89, 0.0), {"lr": 1e-5, "fnn": 1e-4},
+    ),
+}  # fmt: skip
+
+
+def records_of(setting: str, session: Session) -> Dataset:
+    """The data of a setting, loaded once."""
+    return _loaded(setting, session.data_dir, session.download)
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded(setting: str, data_dir: Path | None, download: Download | None) -> Dataset:
+    return load(**SETTINGS[setting].data, directory=data_dir, progress=download)
+
+
+def recipe_of(
+    setting: str, data: Dataset, eps: str, model: str, *, clip_norm: float = 1.0, init: str = "fixed"
+) -> Recipe:
+    """Epochs by shuffling; `init` is "fixed", or by what Glorot's initialisation is multiplied."""
+    chosen = SETTINGS[setting]
+    return Recipe(
+        records=len(data),
+        sample_rate=chosen.batch / len(data),
+        steps=chosen.epochs * len(data) // chosen.batch,
+        noise_multiplier=chosen.noise[EPSILONS.index(eps)],
+        clip_norm=clip_norm,
+        learning_rate=chosen.learning_rate,
+        weight_decay=chosen.weight_decay.get(model, 0.0),
+        model=MODELS[model],
+        hidden=(32,),
+        sampling="shuffle",
+        initialisation="fixed" if init == "fixed" else "random",
+        init_scale=1.0 if init == "fixed" else float(init),
+    )
+
+
+def plan_of(data: Dataset, recipe: Recipe, adversary: Adversary, relation: Relation, session: Session) -> Plan:
+    """The claim is the nearest that is proved: Poisson sampling, under the relation of the game."""
+    claim = PointClaim(account(recipe.mechanism, DELTA, relation).epsilon, DELTA, relation)
+    return Plan(claim, DELTA, data, recipe, adversary, session.trials, CONFIDENCE, seed=session.seed)
+
+
+def best_copies(plan: Plan, session: Session) -> Choice:
+    """The number of copies of the plan's poison, by a pilot."""
+    return choose_adversary(
+        plan,
+        [replace(plan.adversary, copies=k) for k in COPIES],  # type: ignore[type-var]
+        pilot=max(10, session.trials // 10),
+        progress=session.progress,
+        store=session.store,
+        executor=session.executor,
+    )
