@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, LEGEND = 330, 260, 46, 14, 34, 44, 20
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, LEGEND = 336, 260, 52, 14, 34, 44, 20
 COLOURS = ("#1f4e79", "#c0504d", "#2e7d32", "#8a6d00", "#6a3d9a", "#444444")
 MARKS = ("circle", "square", "triangle")
 
@@ -36,7 +36,7 @@ def panels_figure(
     """All panels on one page, with one scale and one legend; with a `floor` the scale is logarithmic from there on."""
     heights = [y for panel in panels for one in panel.series for _, y in one.points if math.isfinite(y)]
     scale = _Scale(_round_up(max([1e-9, *heights])), floor)
-    labels = list(dict.fromkeys(one.label for panel in panels for one in panel.series))
+    labels = {one.label: one.reference for panel in panels for one in panel.series}
     style = {label: (COLOURS[i % len(COLOURS)], MARKS[i % len(MARKS)]) for i, label in enumerate(labels)}
     across = min(columns, max(1, len(panels)))
     down = math.ceil(len(panels) / across)
@@ -50,7 +50,7 @@ def panels_figure(
     ]
     for i, label in enumerate(labels):
         x, y = 14 + (i % across) * WIDTH, 40 + LEGEND * (i // across)
-        parts += [_mark(*style[label], x, y - 4), f'<text x="{x + 12}" y="{y}">{escape(label)}</text>']
+        parts += [_mark(*style[label], x, y - 4, labels[label]), f'<text x="{x + 12}" y="{y}">{escape(label)}</text>']
     for i, panel in enumerate(panels):
         x, y = (i % across) * WIDTH, top + (i // across) * HEIGHT
         parts.append(f'<g transform="translate({x} {y})">')
@@ -72,6 +72,9 @@ class _Scale:
         tens = range(round(math.log10(self.floor)), math.floor(math.log10(self.most)) + 1)
         return [10.0**power for power in tens]
 
+    def told(self, tick: float) -> str:
+        return f"≤ {tick:g}" if tick == self.floor else f"{tick:g}"
+
     def share(self, value: float) -> float:
         """Where between the bottom, 0, and the top, 1."""
         if self.floor is None:
@@ -91,7 +94,7 @@ def _drawn(panel: Panel, scale: _Scale, style: dict[str, tuple[str, str]], x_lab
     for value in scale.ticks():
         y = up(value)
         parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{scale.told(value)}</text>')
     parts += [
         f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{escape(place)}</text>'
         for place, x in middle.items()

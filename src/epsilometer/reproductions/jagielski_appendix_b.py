@@ -46,7 +46,7 @@ def _draw(rows: Sequence[Row]) -> str:
         "leaked by these worlds": lambda row: row.details["leaked"],
     }
     panel = Panel(
-        f"δ = 0 for the first two, {DELTA:g} for the others",
+        f"δ = 0 (dashed and squares), else {DELTA:g}",
         [_place(row) for row in rows],
         [
             Series(label, [(_place(row), value(row)) for row in rows], reference=label == "closed form")
