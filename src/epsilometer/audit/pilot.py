@@ -79,29 +79,23 @@ def choose_adversary(
         raise InvalidInput("adversaries", adversaries, "adversaries of paired runs, at least one")
     store = MemoryStore() if store is None else store
     own = int(np.random.SeedSequence(plan.seed, spawn_key=(_PILOT,)).generate_state(1)[0])
-    played: list[Plan] = []
+    played: dict[str, str] = {}  # a world 0, and the plan whose trials have it
     candidates = []
     for adversary in adversaries:
         trial = replace(plan, adversary=adversary, trials=pilot, seed=own)
-        _share_out_world(store, trial, played)
+        key = store.begin(trial).fingerprint
+        game = craft(trial)
+        assert isinstance(game, Game)
+        if game.out_identity in played:  # trials are pure functions
+            found = store.results(played[game.out_identity])
+            store.add(key, {which: scores for which, scores in found.items() if which[0] == OUT}, 0.0)
+        elif game.out_identity:
+            played[game.out_identity] = key
         seen = run(trial, progress, store=store, executor=executor).evidence
         assert isinstance(seen, PairedRuns)
-        played.append(trial)
         candidates.append(Candidate(adversary, seen, _expected(plan, seen)))
     best = max(candidates, key=lambda candidate: candidate.expected)
     return Choice(replace(plan, adversary=best.adversary), tuple(candidates))
-
-
-def _share_out_world(store: Store, plan: Plan, played: Sequence[Plan]) -> None:
-    """Copy world 0 from a plan whose world 0 is the same: trials are pure functions."""
-    game = craft(plan)
-    assert isinstance(game, Game)
-    for other in played:
-        if game.out_identity and craft(other).out_identity == game.out_identity:  # type: ignore[union-attr]
-            found = store.results(other.fingerprint())
-            key = store.begin(plan).fingerprint
-            store.add(key, {trial: scores for trial, scores in found.items() if trial[0] == OUT}, 0.0)
-            return
 
 
 def _expected(plan: Plan, pilot: PairedRuns) -> float:
