@@ -104,12 +104,16 @@ def _expected(plan: Plan, pilot: PairedRuns) -> float:
 
 
 def _likely_scores(pilot: PairedRuns, trials: int) -> PairedRuns:
-    """What so many trials should look like if scores are normal: a pilot is too small for more than that."""
+    """What so many trials should look like if scores are normal: a pilot is too small for more than that.
+
+    They come in a random order, as trials do: a method that takes them in order would see two sorted worlds otherwise.
+    """
     quantiles = special.ndtri((np.arange(trials) + 0.5) / trials)
+    rng = np.random.default_rng(0)
 
     def like(scores: Floats) -> Floats:
         spread = float(np.std(scores, ddof=1))
-        likely: Floats = float(np.mean(scores)) + quantiles * (spread if math.isfinite(spread) else 0.0)
+        likely: Floats = float(np.mean(scores)) + rng.permutation(quantiles) * (spread if math.isfinite(spread) else 0.0)
         return likely
 
     return PairedRuns(like(pilot.out_scores), like(pilot.in_scores), pilot.relation, pilot.group_size)
