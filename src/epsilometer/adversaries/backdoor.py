@@ -38,7 +38,7 @@ class Backdoor(Adversary):
     )
 
     def __post_init__(self) -> None:
-        checks.whole("copies", self.copies, least=1)
+        checks.group_size(self.copies, "copies")
         checks.whole("target", self.target, least=0)
         checks.whole("size", self.size, least=1)
         checks.whole("probes", self.probes, least=0)
