@@ -21,28 +21,34 @@ _SHOWN = 4  # differences in one line
 
 @contextmanager
 def run_directory(directory: Path | str, plan: Plan) -> Iterator[SqliteStore]:
-    """The store of a plan in a directory, which is made if it does not exist.
+    """The store of a plan in a directory, as `store_in` has it. A run that was stopped continues."""
+    with store_in(Path(directory)) as store:
+        runs = store.runs()
+        if runs and runs[0].fingerprint != plan.fingerprint():
+            changes = differences(runs[0].plan, plain(plan.to_dict()))
+            raise InvalidInput(
+                "--out", str(directory), f"the plan that was begun there ({changes})",
+                "name another directory, or undo the change",
+            )  # fmt: skip
+        store.begin(plan)
+        yield store
 
-    A run that was stopped continues; nothing that the directory has is overwritten. If the run ends before it has a
-    single result, what was made for it is removed.
+
+@contextmanager
+def store_in(out: Path) -> Iterator[SqliteStore]:
+    """The store in a directory, which is made if it does not exist; nothing that the directory has is overwritten.
+
+    If this ends in an error before there is a single result, what was made for it is removed.
     """
-    out = Path(directory)
     made = prepare(out, STORE)
     try:
         with SqliteStore(out / STORE) as store:
             try:
-                runs = store.runs()
-                if runs and runs[0].fingerprint != plan.fingerprint():
-                    changes = differences(runs[0].plan, plain(plan.to_dict()))
-                    raise InvalidInput(
-                        "--out", str(out), f"the plan that was begun there ({changes})",
-                        "name another directory, or undo the change",
-                    )  # fmt: skip
-                store.begin(plan)
                 yield store
             except BaseException:
                 with suppress(EpsilometerError):  # what went wrong matters more
-                    if store.is_new and not any(run.trials for run in store.runs()):
+                    empty = not any(run.trials for run in store.runs()) and not os.path.lexists(out / RESULTS[0])
+                    if store.is_new and empty:
                         store.discard()
                 raise
     except BaseException:
