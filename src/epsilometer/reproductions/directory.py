@@ -65,9 +65,14 @@ def _known(out: Path, of: Reproduction) -> list[Row]:
     for values in table:
         cell = next((cell for cell in of.cells if all(values.get(key) == value for key, value in cell.items())), None)
         if cell is not None:
-            rest = {key: value for key, value in values.items() if key not in {*cell, "paper", "measured"}}
-            known.append(Row(cell, values["paper"], values["measured"], rest))
+            found = {key: _number(value) for key, value in values.items() if key not in cell}
+            known.append(Row(cell, found.pop("paper"), found.pop("measured"), found))
     return known
+
+
+def _number(value: Any) -> Any:
+    """What `plain` had to write in letters."""
+    return float(value) if value in ("inf", "-inf", "nan") else value
 
 
 def _csv(table: Sequence[dict[str, Any]]) -> str:
