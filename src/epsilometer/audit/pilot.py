@@ -113,7 +113,8 @@ def _likely_scores(pilot: PairedRuns, trials: int) -> PairedRuns:
 
     def like(scores: Floats) -> Floats:
         spread = float(np.std(scores, ddof=1))
-        likely: Floats = float(np.mean(scores)) + rng.permutation(quantiles) * (spread if math.isfinite(spread) else 0.0)
+        scale = spread if math.isfinite(spread) else 0.0
+        likely: Floats = float(np.mean(scores)) + scale * rng.permutation(quantiles)
         return likely
 
     return PairedRuns(like(pilot.out_scores), like(pilot.in_scores), pilot.relation, pilot.group_size)
