@@ -51,14 +51,19 @@ class Choice:
 
     @property
     def threshold(self) -> float:
-        """Where the chosen adversary's scores should be cut, by the pilot: may be fixed for the audit."""
+        """Where the chosen adversary's scores should be cut, by the pilot: may be fixed for the audit.
+
+        It is the middle of a gap between likely scores: worlds that lie far apart are not cut at the edge of one.
+        """
         likely = _likely_scores(self.chosen.pilot, self.plan.trials)
         proof = ClopperPearson(BestOnSame()).bound(
             likely, delta=self.plan.delta, confidence=self.plan.confidence
         ).proof  # fmt: skip
         threshold = getattr(proof, "threshold", None)
         assert isinstance(threshold, float)
-        return threshold
+        scores = np.concatenate([likely.out_scores, likely.in_scores])
+        middle = (threshold + float(np.min(scores, where=scores > threshold, initial=math.inf))) / 2
+        return middle if math.isfinite(middle) else threshold
 
 
 def choose_adversary(
