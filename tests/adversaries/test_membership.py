@@ -101,7 +101,7 @@ def test_a_coin_cannot_replace() -> None:
 # -- audits ----------------------------------------------------------------------------------------------------------
 
 
-def overfitting(noise: float, claim: PointClaim, trials: int = 3) -> Plan:
+def overfitting(noise: float, claim: PointClaim, trials: int = 5) -> Plan:
     data = records(120, 40)
     recipe = Recipe(
         records=120, noise_multiplier=noise, clip_norm=50.0 if noise == 0 else 1.0, sampling="full", sample_rate=1.0,
@@ -112,10 +112,10 @@ def overfitting(noise: float, claim: PointClaim, trials: int = 3) -> Plan:
 
 def test_who_learns_by_heart_is_caught() -> None:
     result = run(overfitting(0.0, PointClaim(0.5, 1e-5)))
-    assert len(result.evidence.scores) == 300
+    assert len(result.evidence.scores) == 500
     assert result.lower_bound.epsilon > 0.5
     assert result.verdict.outcome is Outcome.VIOLATED
-    assert result.lower_bound.proof.guesses == 300  # every record was guessed
+    assert result.lower_bound.proof.guesses == 500  # every record was guessed
 
 
 def test_who_adds_enough_noise_is_not() -> None:
