@@ -4,14 +4,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from epsilometer.cli.app import _run
-from epsilometer.reproductions import REPRODUCTIONS
+from epsilometer.reproductions import REPRODUCTIONS, Reproduction
 
 
 @pytest.fixture
@@ -233,3 +233,31 @@ def test_a_reproduction_continues_and_merges(here: Callable[..., Shown], place: 
     refused(here, "trials: 50 there, 60 now; seed: 0 there, 1 now", *other)
     words = f"reproduction: {B} there, jagielski-table2 now"
     refused(here, words, "reproduce", "jagielski-table2", "--trials", "50", "--out", "b")
+
+
+def test_an_interrupted_reproduction_says_how_to_continue(
+    here: Callable[..., Shown], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = REPRODUCTIONS[B]
+
+    def after(cells: int) -> Reproduction:
+        def measure(cell, session):
+            if whole.cells.index(cell) == cells:
+                raise KeyboardInterrupt
+            return whole.measure(cell, session)
+
+        return replace(whole, measure=measure)
+
+    command = ["reproduce", B, "--trials", "50", "--out", "b", "--quiet"]
+    monkeypatch.setitem(REPRODUCTIONS, B, after(0))
+    shown = here(*command)
+    assert (shown.returncode, shown.stderr) == (130, "epsilometer: interrupted; nothing was stored yet\n")
+    assert listing(place) == {}
+    monkeypatch.setitem(REPRODUCTIONS, B, after(2))
+    shown = here(*command)
+    assert shown.returncode == 130
+    assert f"stored in b; to continue: epsilometer {' '.join(command)}\n" in shown.stderr
+    assert len((place / "b" / "table.csv").read_text().splitlines()) == 3
+    monkeypatch.setitem(REPRODUCTIONS, B, whole)
+    assert here(*command).returncode == 0
+    assert len((place / "b" / "table.csv").read_text().splitlines()) == 6
