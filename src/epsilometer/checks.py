@@ -57,9 +57,9 @@ def epsilon(value: object) -> float:
     return real("epsilon", value, above=0, closed="[]")
 
 
-def group_size(value: object) -> int:
+def group_size(value: object, argument: str = "group_size") -> int:
     """In how many records worlds differ."""
-    return whole("group_size", value, least=1, most=1000, remedy="1 means that one record differs")
+    return whole(argument, value, least=1, most=1000, remedy="1 means that one record differs")
 
 
 def confidence(value: object) -> float:

@@ -33,7 +33,7 @@ def scores(tmp_path: Path) -> Path:
     return path
 
 
-COMMANDS = ["init", "check", "audit", "runs", "account", "bound", "compare", "calibrate", "power", "list"]
+COMMANDS = ["init", "check", "audit", "runs", "account", "bound", "compare", "calibrate", "power", "reproduce", "list"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -10,7 +10,7 @@ import numpy as np
 from epsilometer import checks
 from epsilometer.adversaries.final_model import FinalOutputs
 from epsilometer.adversaries.game import Adversary, Game, ThreatModel
-from epsilometer.adversaries.poisoning import Poison, rows_to_poison
+from epsilometer.adversaries.poisoning import Poison
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset, FeatureDataset
 from epsilometer.errors import InvalidInput
@@ -38,7 +38,7 @@ class Backdoor(Adversary):
     )
 
     def __post_init__(self) -> None:
-        checks.whole("copies", self.copies, least=1)
+        checks.group_size(self.copies, "copies")
         checks.whole("target", self.target, least=0)
         checks.whole("size", self.size, least=1)
         checks.whole("probes", self.probes, least=0)
@@ -60,8 +60,10 @@ class Backdoor(Adversary):
         if self.target >= data.classes:
             raise InvalidInput("target", self.target, f"a class of {data.name}, 0 to {data.classes - 1}")
         others = np.flatnonzero(data.y != self.target)
-        natural = Dataset(data.name, data.x[others], data.y[others], data.classes)
-        chosen = others[rows_to_poison(natural, self.copies + self.probes, seed)]
+        if self.copies + self.probes > len(others):
+            expected = f"at most the {len(others)} records of {data.name} that are not of class {self.target}"
+            raise InvalidInput("copies + probes", self.copies + self.probes, expected, "ask for fewer of either")
+        chosen = others[np.random.default_rng(seed).permutation(len(others))[: self.copies + self.probes]]
         rows = chosen[: self.copies]
         marked = self._marked(data, chosen)
         poison = Poison(marked[: self.copies], self.target, int(data.y[rows[0]]))

@@ -44,7 +44,7 @@ class ClipBkd(Adversary):
     )
 
     def __post_init__(self) -> None:
-        checks.whole("copies", self.copies, least=1)
+        checks.group_size(self.copies, "copies")
         if self.contrast not in CONTRASTS:
             raise unknown_name("contrast", self.contrast, CONTRASTS)
         if self.norm is not None:

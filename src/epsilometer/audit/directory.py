@@ -22,28 +22,34 @@ _SHOWN = 4  # differences in one line
 
 @contextmanager
 def run_directory(directory: Path | str, plan: Plan) -> Iterator[SqliteStore]:
-    """The store of a plan in a directory, which is made if it does not exist.
+    """The store of a plan in a directory, as `store_in` has it. A run that was stopped continues."""
+    with store_in(Path(directory)) as store:
+        runs = store.runs()
+        if runs and runs[0].fingerprint != plan.fingerprint():
+            changes = differences(runs[0].plan, plain(plan.to_dict()))
+            raise InvalidInput(
+                "--out", str(directory), f"the plan that was begun there ({changes})",
+                "name another directory, or undo the change",
+            )  # fmt: skip
+        store.begin(plan)
+        yield store
 
-    A run that was stopped continues; nothing that the directory has is overwritten. If the run ends before it has a
-    single result, what was made for it is removed.
+
+@contextmanager
+def store_in(out: Path) -> Iterator[SqliteStore]:
+    """The store in a directory, which is made if it does not exist; nothing that the directory has is overwritten.
+
+    If this ends in an error before there is a single result, what was made for it is removed.
     """
-    out = Path(directory)
-    made = prepare(out, STORE)
+    made = _prepare(out)
     try:
         with SqliteStore(out / STORE) as store:
             try:
-                runs = store.runs()
-                if runs and runs[0].fingerprint != plan.fingerprint():
-                    changes = differences(runs[0].plan, plain(plan.to_dict()))
-                    raise InvalidInput(
-                        "--out", str(out), f"the plan that was begun there ({changes})",
-                        "name another directory, or undo the change",
-                    )  # fmt: skip
-                store.begin(plan)
                 yield store
             except BaseException:
                 with suppress(EpsilometerError):  # what went wrong matters more
-                    if store.is_new and not any(run.trials for run in store.runs()):
+                    empty = not any(run.trials for run in store.runs()) and not os.path.lexists(out / RESULTS[0])
+                    if store.is_new and empty:
                         store.discard()
                 raise
     except BaseException:
@@ -57,10 +63,15 @@ def run_directory(directory: Path | str, plan: Plan) -> Iterator[SqliteStore]:
 def pilot_directory(directory: Path | str) -> Iterator[SqliteStore]:
     """The store of the pilot in a run directory."""
     out = Path(directory)
-    prepare(out, STORE)
-    prepare(out / PILOT, STORE)
-    with SqliteStore(out / PILOT / STORE) as store:
-        yield store
+    made = _prepare(out)
+    try:
+        with store_in(out / PILOT) as store:
+            yield store
+    except BaseException:
+        if made:
+            with suppress(OSError):  # not empty: the pilot has results
+                out.rmdir()
+        raise
 
 
 def begun_in(directory: Path | str) -> str | None:
@@ -90,14 +101,14 @@ def stores_below(directory: Path) -> list[Path]:
     return sorted(directory.rglob(STORE))
 
 
-def prepare(out: Path, marker: str) -> bool:
-    """Fail before the trials, not after them; whether the directory was made. One in use is known by `marker`."""
+def _prepare(out: Path) -> bool:
+    """Fail before the trials, not after them; whether the directory was made."""
     if str(out) in ("", "."):
         raise InvalidInput("--out", str(out), "a directory of its own", "name one, for instance results")
     try:
-        is_run = os.path.lexists(out / marker)
+        is_run = os.path.lexists(out / STORE)
         held = [path.name for path in out.iterdir()] if out.is_dir() else []
-        if not is_run and not all(name.startswith(marker) or name == PILOT for name in held):
+        if not is_run and not all(name.startswith(STORE) or name == PILOT for name in held):
             raise InvalidInput("--out", str(out), "a new or empty directory, or one with a run in it", "name another")
         made = not os.path.lexists(out)
         out.mkdir(parents=True, exist_ok=True)

@@ -51,14 +51,19 @@ class Choice:
 
     @property
     def threshold(self) -> float:
-        """Where the chosen adversary's scores should be cut, by the pilot: may be fixed for the audit."""
+        """Where the chosen adversary's scores should be cut, by the pilot: may be fixed for the audit.
+
+        It is the middle of a gap between likely scores: worlds that lie far apart are not cut at the edge of one.
+        """
         likely = _likely_scores(self.chosen.pilot, self.plan.trials)
         proof = ClopperPearson(BestOnSame()).bound(
             likely, delta=self.plan.delta, confidence=self.plan.confidence
         ).proof  # fmt: skip
         threshold = getattr(proof, "threshold", None)
         assert isinstance(threshold, float)
-        return threshold
+        scores = np.concatenate([likely.out_scores, likely.in_scores])
+        middle = (threshold + float(np.min(scores, where=scores > threshold, initial=math.inf))) / 2
+        return middle if math.isfinite(middle) else threshold
 
 
 def choose_adversary(
@@ -81,29 +86,23 @@ def choose_adversary(
         raise InvalidInput("adversaries", adversaries, "adversaries of paired runs, at least one")
     store = MemoryStore() if store is None else store
     own = int(np.random.SeedSequence(plan.seed, spawn_key=(_PILOT,)).generate_state(1)[0])
-    played: list[Plan] = []
+    played: dict[str, str] = {}  # a world 0, and the plan whose trials have it
     candidates = []
     for adversary in adversaries:
         trial = replace(plan, adversary=adversary, trials=pilot, seed=own)
-        _share_out_world(store, trial, played)
+        key = store.begin(trial).fingerprint
+        game = craft(trial)
+        assert isinstance(game, Game)
+        if game.out_identity in played:  # trials are pure functions
+            found = store.results(played[game.out_identity])
+            store.add(key, {which: scores for which, scores in found.items() if which[0] == OUT}, 0.0)
+        elif game.out_identity:
+            played[game.out_identity] = key
         seen = run(trial, progress, store=store, executor=executor).evidence
         assert isinstance(seen, PairedRuns)
-        played.append(trial)
         candidates.append(Candidate(adversary, seen, _expected(plan, seen)))
     best = max(candidates, key=lambda candidate: candidate.expected)
     return Choice(replace(plan, adversary=best.adversary), tuple(candidates))
-
-
-def _share_out_world(store: Store, plan: Plan, played: Sequence[Plan]) -> None:
-    """Copy world 0 from a plan whose world 0 is the same: trials are pure functions."""
-    game = craft(plan)
-    assert isinstance(game, Game)
-    for other in played:
-        if game.out_identity and craft(other).out_identity == game.out_identity:  # type: ignore[union-attr]
-            found = store.results(other.fingerprint())
-            key = store.begin(plan).fingerprint
-            store.add(key, {trial: scores for trial, scores in found.items() if trial[0] == OUT}, 0.0)
-            return
 
 
 def _expected(plan: Plan, pilot: PairedRuns) -> float:
@@ -112,12 +111,17 @@ def _expected(plan: Plan, pilot: PairedRuns) -> float:
 
 
 def _likely_scores(pilot: PairedRuns, trials: int) -> PairedRuns:
-    """What so many trials should look like if scores are normal: a pilot is too small for more than that."""
+    """What so many trials should look like if scores are normal: a pilot is too small for more than that.
+
+    They come in a random order, as trials do: a method that takes them in order would see two sorted worlds otherwise.
+    """
     quantiles = special.ndtri((np.arange(trials) + 0.5) / trials)
+    rng = np.random.default_rng(0)
 
     def like(scores: Floats) -> Floats:
         spread = float(np.std(scores, ddof=1))
-        likely: Floats = float(np.mean(scores)) + quantiles * (spread if math.isfinite(spread) else 0.0)
+        scale = spread if math.isfinite(spread) else 0.0
+        likely: Floats = float(np.mean(scores)) + scale * rng.permutation(quantiles)
         return likely
 
     return PairedRuns(like(pilot.out_scores), like(pilot.in_scores), pilot.relation, pilot.group_size)

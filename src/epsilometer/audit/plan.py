@@ -9,7 +9,7 @@ from typing import Any
 
 from epsilometer import checks
 from epsilometer.accounting import ACCOUNTANTS, UpperBound, account, calibrate, curve
-from epsilometer.adversaries import Adversary
+from epsilometer.adversaries import ADVERSARIES, Adversary
 from epsilometer.bounds import METHODS, EProcess, Method, default_method, method_as_dict, method_named
 from epsilometer.claims import Claim, CurveClaim, PointClaim, Relation
 from epsilometer.data import Dataset
@@ -121,7 +121,7 @@ class Plan:
             "data": {"name": self.data.name, "records": len(self.data), "sha256": self.data.fingerprint()},
             "recipe": self.recipe.to_dict() | module,
             "engine": engine_of(self.recipe),
-            "adversary": {"name": self.adversary.name, **asdict(self.adversary)},  # type: ignore[call-overload]
+            "adversary": _named(self.adversary),
             "evidence": self.adversary.gives.__name__,
             "group_size": self.adversary.group_size,
             "trials": self.trials,
@@ -139,6 +139,13 @@ class Plan:
     def fingerprint(self) -> str:
         """A hash of the whole plan."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+
+def _named(adversary: Adversary) -> dict[str, Any]:
+    """Name and settings; a class of the user's own too, which may have kept the name of the one that it changes."""
+    kind = type(adversary)
+    own = {} if ADVERSARIES.get(adversary.name) is kind else {"class": kind.__qualname__}
+    return {"name": adversary.name, **own, **asdict(adversary)}  # type: ignore[call-overload]
 
 
 def _canonical(value: Any) -> Any:

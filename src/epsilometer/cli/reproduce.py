@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +16,7 @@ from epsilometer.cli.progress import downloads, progress, signals
 from epsilometer.errors import EpsilometerError
 
 if TYPE_CHECKING:
+    from epsilometer.audit import SqliteStore
     from epsilometer.reproductions import Reproduction, Row
 
 
@@ -64,9 +65,9 @@ def reproduce(
                 say(f"{len(rows)} of {len(cells)}: {_line(chosen, row)}")
                 written = write_rows(out, chosen, settings, rows)
         except KeyboardInterrupt:
-            raise Interrupted(_how_to_continue(out)) from None
+            raise Interrupted(_how_to_continue(out, store)) from None
         except (StoreError, TrialsFailed) as error:
-            raise EpsilometerError(f"{error}; {_how_to_continue(out)}") from None
+            raise EpsilometerError(f"{error}; {_how_to_continue(out, store)}") from None
     if as_json:
         emit_json({"settings": settings, "about": chosen.about, "rows": [row.to_dict() for row in rows]})
     else:
@@ -86,5 +87,8 @@ def _shown(value: object) -> str:
     return number(value, 3) if isinstance(value, int | float | None) else str(value)
 
 
-def _how_to_continue(out: Path) -> str:
+def _how_to_continue(out: Path, store: SqliteStore) -> str:
+    with suppress(EpsilometerError):
+        if not any(run.trials for run in store.runs()) and not (out / "result.json").exists():
+            return "nothing was stored yet"
     return f"what was played is stored in {out}; to continue: {shlex.join(['epsilometer', *sys.argv[1:]])}"

@@ -35,7 +35,8 @@ def panels_figure(
 ) -> str:
     """All panels on one page, with one scale and one legend; with a `floor` the scale is logarithmic from there on."""
     heights = [y for panel in panels for one in panel.series for _, y in one.points if math.isfinite(y)]
-    scale = _Scale(_round_up(max([1e-9, *heights])), floor)
+    least = 1e-9 if floor is None else 10.0 * floor  # there is something to divide by, whatever was measured
+    scale = _Scale(_round_up(max([least, *heights])), floor)
     labels = {one.label: one.reference for panel in panels for one in panel.series}
     style = {label: (COLOURS[i % len(COLOURS)], MARKS[i % len(MARKS)]) for i, label in enumerate(labels)}
     across = min(columns, max(1, len(panels)))
@@ -78,7 +79,7 @@ class _Scale:
     def share(self, value: float) -> float:
         """Where between the bottom, 0, and the top, 1."""
         if self.floor is None:
-            return min(value, self.most) / self.most
+            return max(min(value, self.most), 0.0) / self.most
         return math.log(max(min(value, self.most), self.floor) / self.floor) / math.log(self.most / self.floor)
 
 
@@ -103,13 +104,14 @@ def _drawn(panel: Panel, scale: _Scale, style: dict[str, tuple[str, str]], x_lab
     parts.append(f'<text x="8" y="{HEIGHT - 8}">↑ {escape(y_label)}</text>')
     for one in panel.series:
         colour, mark = style[one.label]
-        placed = [(middle[place], y) for place, y in one.points if place in middle and not math.isnan(y)]
-        line = " ".join(f"{x:.1f},{up(y):.1f}" for x, y in placed)
+        placed = [(place, y) for place, y in one.points if place in middle and not math.isnan(y)]
+        line = " ".join(f"{middle[place]:.1f},{up(y):.1f}" for place, y in placed)
         dashes = ' stroke-dasharray="5 4"' if one.reference else ""
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"{dashes}/>')
-        for (x, y), (place, value) in zip(placed, one.points, strict=False):
-            told = f"{one.label}, {place}: {value:.3g}"
-            parts.append(f"<g><title>{escape(told)}</title>{_mark(colour, mark, x, up(y), one.reference)}</g>")
+        for place, y in placed:
+            told = f"{one.label}, {place}: {y:.3g}"
+            drawn = _mark(colour, mark, middle[place], up(y), one.reference)
+            parts.append(f"<g><title>{escape(told)}</title>{drawn}</g>")
     return parts
 
 

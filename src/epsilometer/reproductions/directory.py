@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from epsilometer.audit import STORE, SqliteStore
-from epsilometer.audit.directory import differences, prepare
+from epsilometer.audit import SqliteStore
+from epsilometer.audit.directory import differences, store_in
 from epsilometer.errors import InvalidInput
 from epsilometer.plain import SCHEMA, plain
 from epsilometer.report import versions
@@ -25,18 +25,17 @@ RESULT, TABLE, PICTURE = "result.json", "table.csv", "figure.svg"
 @contextmanager
 def reproduction_directory(out: Path, settings: dict[str, Any]) -> Iterator[SqliteStore]:
     """The store in a directory, which is made if it does not exist; the same settings continue there."""
-    prepare(out, STORE)
-    try:
-        known = json.loads((out / RESULT).read_bytes())["settings"]
-    except FileNotFoundError:
-        known = settings
-    except (OSError, ValueError, KeyError, TypeError):
-        expected = "a result.json of this program, or none"
-        raise InvalidInput("--out", str(out), expected, f"move {out / RESULT} away") from None
-    if known != settings:
-        expected = f"the settings that were used there ({differences(known, settings)})"
-        raise InvalidInput("--out", str(out), expected, "name another directory")
-    with SqliteStore(out / STORE) as store:
+    with store_in(out) as store:
+        try:
+            known = json.loads((out / RESULT).read_bytes())["settings"]
+        except FileNotFoundError:
+            known = settings
+        except (OSError, ValueError, KeyError, TypeError):
+            expected = "a result.json of this program, or none"
+            raise InvalidInput("--out", str(out), expected, f"move {out / RESULT} away") from None
+        if known != settings:
+            expected = f"the settings that were used there ({differences(known, settings)})"
+            raise InvalidInput("--out", str(out), expected, "name another directory")
         yield store
 
 
@@ -66,9 +65,14 @@ def _known(out: Path, of: Reproduction) -> list[Row]:
     for values in table:
         cell = next((cell for cell in of.cells if all(values.get(key) == value for key, value in cell.items())), None)
         if cell is not None:
-            rest = {key: value for key, value in values.items() if key not in {*cell, "paper", "measured"}}
-            known.append(Row(cell, values["paper"], values["measured"], rest))
+            found = {key: _number(value) for key, value in values.items() if key not in cell}
+            known.append(Row(cell, found.pop("paper"), found.pop("measured"), found))
     return known
+
+
+def _number(value: Any) -> Any:
+    """What `plain` had to write in letters."""
+    return float(value) if value in ("inf", "-inf", "nan") else value
 
 
 def _csv(table: Sequence[dict[str, Any]]) -> str:

@@ -1,0 +1,263 @@
+"""`epsilometer reproduce`, and what audits say about data: one line for each mistake, and nothing left behind."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from epsilometer.cli.app import _run
+from epsilometer.reproductions import REPRODUCTIONS, Reproduction
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory on a machine without network, without data files, and with an empty cache."""
+    for name in ("work", "data", "cache"):
+        (tmp_path / name).mkdir()
+    nowhere = "http://127.0.0.1:9"
+    environment = {"https_proxy": nowhere, "http_proxy": nowhere, "no_proxy": "", "COLUMNS": "200"}
+    environment |= {"XDG_CACHE_HOME": str(tmp_path / "cache"), "EPSILOMETER_DATA": str(tmp_path / "data")}
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+@dataclass(frozen=True)
+class Shown:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def here(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Shown]:
+    """The program without a process of its own: many mistakes in little time."""
+
+    def epsilometer(*arguments: str) -> Shown:
+        monkeypatch.setattr(sys, "argv", ["epsilometer", *arguments])
+        capsys.readouterr()
+        code = _run()
+        return Shown(code, *capsys.readouterr())
+
+    return epsilometer
+
+
+def there(*arguments: str) -> Shown:
+    """The program as its users meet it."""
+    command = [sys.executable, "-m", "epsilometer", *arguments]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return Shown(shown.returncode, shown.stdout, shown.stderr)
+
+
+def listing(directory: Path) -> dict[str, bytes]:
+    """Every file and directory below, with what is in it; who has opened a store is nobody's work."""
+    paths = [path for path in directory.rglob("*") if path.suffix != ".lock"]
+    return {str(path.relative_to(directory)): path.read_bytes() if path.is_file() else b"" for path in paths}
+
+
+def refused(epsilometer: Callable[..., Shown], words: str, *arguments: str) -> None:
+    before = listing(Path())
+    shown = epsilometer(*arguments)
+    assert shown.returncode == 2, shown
+    assert words in shown.stderr
+    assert len(shown.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in shown.stderr
+    assert shown.stdout == ""
+    assert listing(Path()) == before
+    assert not any(listing(Path("../cache")).values())
+
+
+B = "jagielski-appendix-b"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["jagielski-tabel2"], "NAME = 'jagielski-tabel2': expected one of jagielski-appendix-b, jagielski-figure2, "),
+        (["jagielski-tabel2"], "did you mean 'jagielski-table2'?"),
+        (
+            ["jagielski-table2", "--only", "init=fixd"],
+            "--only = 'fixd': expected one of 0.5, 1, 2, fixed; did you mean",
+        ),
+        (["jagielski-table2", "--only", "fixed"], "--only = 'fixed': expected one of C=…, eps=…, init=…"),
+        (
+            ["jagielski-figure2", "--only", "data=purchase", "--only", "attack=backdoor"],
+            "--only = 'data=purchase attack=backdoor': expected settings that occur together",
+        ),
+        ([B, "--trials", "3"], "--trials = 3: expected a whole number ≥ 20"),
+        ([B, "--trials", "many"], "--trials"),
+        ([B, "--seed", "-1"], "--seed = -1"),
+        ([B, "--executor", "nobody"], "nobody"),
+        ([B, "--out", "mine"], "--out = 'mine': expected a new or empty directory, or one with a run in it"),
+        ([B, "--out", "file"], "--out = 'file': expected a directory to write to (this is a file)"),
+        ([B, "--out", ""], "a directory of its own"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_mistakes_are_refused_in_one_line(
+    here: Callable[..., Shown], place: Path, arguments: list[str], words: str
+) -> None:
+    (place / "mine").mkdir()
+    (place / "mine" / "thesis.tex").write_text("do not touch")
+    (place / "file").write_text("do not touch")
+    where = [] if "--out" in arguments else ["--out", "new"]
+    refused(here, words, "reproduce", *arguments, *where)
+
+
+def test_where_to_write_must_be_said(here: Callable[..., Shown]) -> None:
+    refused(here, "Missing option '--out'", "reproduce", B)
+
+
+def test_data_that_nobody_has_are_asked_for_in_one_line(place: Path) -> None:
+    """Market baskets have no checksum and are never downloaded; MNIST cannot be without a network."""
+    only = ["--only", "data=purchase", "--only", "model=lr", "--only", "attack=mi", "--only", "eps=1"]
+    words = "data.name = 'retail': expected retail.dat.gz"
+    refused(there, words, "reproduce", "jagielski-figure2", *only, "--out", "new")
+    (place / "mnist.toml").write_text('[data]\nname = "mnist"\n')
+    for command in (["audit", "mnist.toml", "--out", "new"], ["check", "mnist.toml"]):
+        refused(there, "download = 'train-images-idx3-ubyte.gz'", *command)
+
+
+# -- specs -----------------------------------------------------------------------------------------------------------
+
+CLASSES = '[data]\nname = "fashion-mnist"\nclasses = ["Bag", "trouserz"]\n'
+FEW = "[data]\nclasses = [0, 1]\nper_class = 5\n"
+VECTORS = '[data]\nname = "adult"\n'
+
+
+def write_fashion(folder: Path) -> None:
+    """Twenty pictures in the official format."""
+    folder.mkdir(parents=True, exist_ok=True)
+    images = np.zeros((20, 28, 28), np.uint8)
+    header = b"\0\0\x08\x03" + np.array(images.shape, ">i4").tobytes()
+    (folder / "train-images-idx3-ubyte").write_bytes(header + images.tobytes())
+    labels = np.arange(20, dtype=np.uint8) % 10
+    (folder / "train-labels-idx1-ubyte").write_bytes(
+        b"\0\0\x08\x01" + np.array([20], ">i4").tobytes() + labels.tobytes()
+    )
+
+
+def write_adult(folder: Path) -> None:
+    """Forty people; their records are vectors."""
+    who = "39, {work}, 77516, {school}, 13, {home}, {job}, {role}, White, Male, 2174, 0, 40, United-States, {income}"
+    poor = {"work": "State-gov", "school": "Bachelors", "home": "Never-married", "job": "Adm-clerical"}
+    rich = {"work": "Private", "school": "HS-grad", "home": "Divorced", "job": "Sales"}
+    people = [
+        who.format(**poor, role="Not-in-family", income="<=50K"),
+        who.format(**rich, role="Husband", income=">50K"),
+    ]
+    (folder / "adult.data").write_text("\n".join(people * 20) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (CLASSES, "data.classes = 'trouserz': expected one of"),
+        (CLASSES, "did you mean 'Trouser'?"),
+        (
+            FEW + '[adversary]\nname = "clipbkd"\ncopies = 10\n',
+            "copies = 10: expected fewer than the 10 records of digits",
+        ),
+        (
+            '[adversary]\nname = "clipbkd"\ncopies = 2000\n',
+            "adversary.copies = 2000: expected a whole number from 1 to 1",
+        ),
+        (
+            FEW + '[adversary]\nname = "backdoor"\ncopies = 2\n',
+            "copies + probes = 102: expected at most the 5 records of digits that are not of class 0",
+        ),
+        ('[adversary]\nname = "backdoor"\ntarget = 10\n', "target = 10: expected a class of digits, 0 to 9"),
+        ('[adversary]\nname = "backdoor"\nsize = 9\n', "images of at least 9 × 9 pixels"),
+        (
+            VECTORS + '[adversary]\nname = "backdoor"\nprobes = 5\n',
+            "images of at least 5 × 5 pixels; use clipbkd instead",
+        ),
+        ('[adversary]\nname = "membership"\nrecords = 1797\n', "records = 1797: expected fewer than the 1797 records"),
+        (
+            '[claim]\nrelation = "replace"\n[adversary]\nname = "membership"\n',
+            "relation = 'replace': expected add-remove or zero-out",
+        ),
+        ('[adversary]\nname = "membership"\n[audit]\nthreshold = nan\n', "threshold = nan"),
+    ],
+    ids=lambda _: "",
+)
+def test_specs_that_do_not_fit_their_data_are_refused_in_one_line(
+    here: Callable[..., Shown], place: Path, spec: str, words: str
+) -> None:
+    write_fashion(place.parent / "data" / "fashion-mnist")
+    write_adult(place.parent / "data")
+    (place / "spec.toml").write_text(spec)
+    refused(here, words, "audit", "spec.toml", "--out", "new", "--trials", "5", "--executor", "inline", "--quiet")
+
+
+def test_data_are_where_one_says(here: Callable[..., Shown], place: Path) -> None:
+    write_fashion(place / "mine")
+    spec = '[data]\nname = "fashion-mnist"\nclasses = [0, 1]\nper_class = 2\n[training]\nsteps = 2\nsample_rate = 0.5\n'
+    (place / "spec.toml").write_text(spec + "[audit]\ntrials = 4\n")
+    for command in (["audit", "spec.toml", "--executor", "inline"], ["check", "spec.toml"]):
+        shown = here(*command, "--data-dir", "mine", "--json")
+        assert shown.returncode == 0, shown.stderr
+        assert json.loads(shown.stdout)["plan"]["data"]["records"] == 4
+        refused(here, "an existing directory", *command, "--data-dir", "nowhere")
+
+
+# -- what is done ----------------------------------------------------------------------------------------------------
+
+
+def test_every_reproduction_is_listed(here: Callable[..., Shown]) -> None:
+    listed = json.loads(here("list", "--json").stdout)["reproductions"]
+    assert listed == {name: one.summary for name, one in REPRODUCTIONS.items()}
+
+
+def test_a_reproduction_continues_and_merges(here: Callable[..., Shown], place: Path) -> None:
+    """First one cell, then all of them: what was there stays, and other settings are refused with the difference."""
+    first = there("reproduce", B, "--trials", "50", "--only", "eps=8", "--out", "b")
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.startswith("eps=8 lambda=200: paper ")
+    assert "wrote b/table.csv, b/figure.svg, b/result.json" in first.stderr
+    again = here("reproduce", B, "--trials", "50", "--out", "b", "--quiet", "--json")
+    document = json.loads(again.stdout)
+    assert document["schema"] == 1
+    assert document["settings"] == {"reproduction": B, "trials": 50, "seed": 0}
+    assert [row["eps"] for row in document["rows"]] == ["0.5", "1", "2", "4", "8"]
+    assert json.loads((place / "b" / "result.json").read_text())["rows"] == document["rows"]
+    lines = (place / "b" / "table.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["eps", "0.5", "1", "2", "4", "8"]
+    other = ["reproduce", B, "--trials", "60", "--seed", "1", "--out", "b"]
+    refused(here, "trials: 50 there, 60 now; seed: 0 there, 1 now", *other)
+    words = f"reproduction: {B} there, jagielski-table2 now"
+    refused(here, words, "reproduce", "jagielski-table2", "--trials", "50", "--out", "b")
+
+
+def test_an_interrupted_reproduction_says_how_to_continue(
+    here: Callable[..., Shown], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = REPRODUCTIONS[B]
+
+    def after(cells: int) -> Reproduction:
+        def measure(cell, session):
+            if whole.cells.index(cell) == cells:
+                raise KeyboardInterrupt
+            return whole.measure(cell, session)
+
+        return replace(whole, measure=measure)
+
+    command = ["reproduce", B, "--trials", "50", "--out", "b", "--quiet"]
+    monkeypatch.setitem(REPRODUCTIONS, B, after(0))
+    shown = here(*command)
+    assert (shown.returncode, shown.stderr) == (130, "epsilometer: interrupted; nothing was stored yet\n")
+    assert listing(place) == {}
+    monkeypatch.setitem(REPRODUCTIONS, B, after(2))
+    shown = here(*command)
+    assert shown.returncode == 130
+    assert f"stored in b; to continue: epsilometer {' '.join(command)}\n" in shown.stderr
+    assert len((place / "b" / "table.csv").read_text().splitlines()) == 3
+    monkeypatch.setitem(REPRODUCTIONS, B, whole)
+    assert here(*command).returncode == 0
+    assert len((place / "b" / "table.csv").read_text().splitlines()) == 6
