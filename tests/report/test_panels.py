@@ -41,7 +41,8 @@ def test_equal_steps_are_equally_high() -> None:
 def test_equal_factors_are_equally_high_on_a_logarithmic_scale() -> None:
     (_, first), (_, second), (_, third) = line(figure(0.1, 1, 10, floor=0.01))
     assert first - second == pytest.approx(second - third, abs=0.11)
-    assert figure_ticks(floor=0.01) == [0.01, 0.1, 1, 10]
+    assert figure_ticks(floor=0.01) == [0.1, 1, 10]
+    assert "≤ 0.01" in labels(figure(0.1, 1, 10, floor=0.01))  # whatever is lower is drawn there
     (_, first), (_, second), (_, third) = line(figure(0.1, 1, 10))
     assert first - second < (second - third) / 5
 
