@@ -177,3 +177,13 @@ def test_a_threshold_guesses_everybody() -> None:
         assert (proof.canaries, proof.guesses, proof.correct) == (4, 4, correct)
     with pytest.raises(InvalidInput, match="threshold = nan"):
         Threshold(math.nan)
+
+
+def test_the_power_of_a_threshold_is_that_of_guessing_everybody() -> None:
+    """Simulated scores lie below 0: cut there, nobody would be guessed in, and no audit could find anything."""
+    sizes = {"out_trials": 100, "in_trials": 100, "repetitions": 20}
+    cut, everybody = OneRunPoint(Threshold(0.0)), OneRunPoint(200)
+    for claim, least, most in ((0.5, 0.9, 1.0), (3.0, 0.0, 0.2)):
+        power = cut.power(PointClaim(claim, 0.0), PointClaim(3.0, 0.0), **sizes)
+        assert power == everybody.power(PointClaim(claim, 0.0), PointClaim(3.0, 0.0), **sizes)
+        assert least <= power <= most

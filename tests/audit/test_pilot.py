@@ -266,7 +266,10 @@ class Accuracy:
 
 
 def test_a_choice_by_pilot_needs_no_payment_and_the_best_of_four_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All four are (ε, 0)-DP and use up all that it allows: a bound above ε is a false one."""
+    """All four are (ε, 0)-DP and use up all that it allows: a bound above ε is a false one.
+
+    Of 400, where α allows 20 on average: 19 after a pilot, 58 for the best of four, 46 for the best pilot as an audit.
+    """
     epsilon, alpha, repetitions = 1.0, 0.05, 400
     mechanism, method = least_favourable(epsilon, 0.0), Accuracy(-1 / (1 + math.e))
     asked = plan(trials=60, confidence=1 - alpha, adversary=Synthetic(0), method=method)

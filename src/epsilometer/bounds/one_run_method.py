@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -58,15 +58,19 @@ class OneRunPoint:
         group_size: int = 1,
         repetitions: int = 100,
     ) -> float:
-        """The share of simulated runs, each canary's score on the ROC curve `truth`, that refute the claim."""
+        """The share of simulated runs, each canary's score on the ROC curve `truth`, that refute the claim.
+
+        A threshold belongs to an attack's own scores, not to these: all are guessed, half of them "in".
+        """
         rng = np.random.default_rng(self.seed)
         canaries, refuted = out_trials + in_trials, 0
+        judge = replace(self, guesses=canaries) if isinstance(self.guesses, Threshold) else self
         for _ in range(repetitions):
             coins = rng.random(canaries) < 0.5
             places = rng.random(canaries)
             rates = np.where(coins, 1.0 - truth.max_tpr(1.0 - places), places)
             run = OneRun(-rates, coins, claim.relation, group_size)
-            refuted += self.test(run, claim, confidence=confidence).refuted
+            refuted += judge.test(run, claim, confidence=confidence).refuted
         return refuted / repetitions
 
     def as_seen_by(self, evidence: OneRun) -> OneRunPoint:
