@@ -8,7 +8,7 @@ __version__ = "0.1.0"
 # Public names and the rooms they live in. Rooms load on first use, so that `epsilometer --help` is quick.
 _HOMES = {
     "epsilometer.accounting": ("DpSgd", "UpperBound", "account", "calibrate", "compare", "curve"),
-    "epsilometer.adversaries": ("Canaries", "ClipBkd", "Gradient"),
+    "epsilometer.adversaries": ("Backdoor", "Canaries", "ClipBkd", "Gradient", "MembershipAttack"),
     "epsilometer.audit": (
         "AuditResult",
         "Faults",
@@ -18,6 +18,7 @@ _HOMES = {
         "Outcome",
         "Plan",
         "Verdict",
+        "choose_adversary",
         "claim_curve",
         "noise_for",
         "preview",
@@ -36,6 +37,7 @@ _HOMES = {
         "OneRunPoint",
         "Simultaneous",
         "Split",
+        "Threshold",
         "UnionBound",
         "bailey",
         "bayesian",
@@ -56,9 +58,10 @@ _HOMES = {
         "trials_to_refute",
     ),
     "epsilometer.claims": ("Claim", "CurveClaim", "GaussianClaim", "PointClaim", "Relation"),
-    "epsilometer.data": ("Dataset", "digits"),
+    "epsilometer.data": ("Dataset", "digits", "load"),
     "epsilometer.errors": ("EpsilometerError", "EvidenceMismatch", "InvalidInput", "RelationMismatch"),
     "epsilometer.evidence": ("Counts", "Membership", "OneRun", "PairedRuns"),
+    "epsilometer.mechanisms": ("PrivateRidge", "audit_ridge"),
     "epsilometer.report": ("summary", "to_json"),
     "epsilometer.training": ("Recipe", "Watcher", "train", "train_many"),
 }
@@ -67,7 +70,7 @@ __all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
 
 if TYPE_CHECKING:
     from epsilometer.accounting import DpSgd, UpperBound, account, calibrate, compare, curve
-    from epsilometer.adversaries import Canaries, ClipBkd, Gradient
+    from epsilometer.adversaries import Backdoor, Canaries, ClipBkd, Gradient, MembershipAttack
     from epsilometer.audit import (
         AuditResult,
         Faults,
@@ -77,6 +80,7 @@ if TYPE_CHECKING:
         Outcome,
         Plan,
         Verdict,
+        choose_adversary,
         claim_curve,
         noise_for,
         run,
@@ -95,6 +99,7 @@ if TYPE_CHECKING:
         OneRunPoint,
         Simultaneous,
         Split,
+        Threshold,
         UnionBound,
         bailey,
         compare_bounds,
@@ -119,6 +124,7 @@ if TYPE_CHECKING:
     from epsilometer.data.digits import digits
     from epsilometer.errors import EpsilometerError, EvidenceMismatch, InvalidInput, RelationMismatch
     from epsilometer.evidence import Counts, Membership, OneRun, PairedRuns
+    from epsilometer.mechanisms import PrivateRidge, audit_ridge
     from epsilometer.report import summary, to_json
     from epsilometer.training import Recipe, Watcher, train, train_many
 

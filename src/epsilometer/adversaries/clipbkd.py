@@ -14,7 +14,7 @@ from epsilometer.adversaries.game import Adversary, Game, ThreatModel
 from epsilometer.adversaries.poisoning import CONTRASTS, Poison, rows_to_poison
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset, FeatureDataset
-from epsilometer.errors import unknown_name
+from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.training import Array, Recipe, network_for, train
 
 
@@ -59,7 +59,8 @@ class ClipBkd(Adversary):
         network = network_for(recipe, data)
         point = self._point(data, seed)
         logits = network.logits(train(recipe, data, seed, noise_scale=0.0), point[None])[0]
-        poison = Poison(np.repeat(point[None], self.copies, axis=0), int(np.argmin(logits)), int(np.argmax(logits)))
+        order = np.argsort(logits, kind="stable")  # the two differ even where all outputs are equal
+        poison = Poison(np.repeat(point[None], self.copies, axis=0), int(order[0]), int(order[-1]))
         out_data, in_data = poison.worlds(data, relation, rows, self.contrast)
         points = np.stack([point, np.zeros_like(point)])
 
@@ -74,6 +75,8 @@ class ClipBkd(Adversary):
 
     def _point(self, data: Dataset, seed: np.random.SeedSequence) -> Array:
         if isinstance(data, FeatureDataset):
+            if self.norm is not None:
+                raise InvalidInput("norm", self.norm, "none with frozen features: an image has the norm that it has")
             features: Array = data.extractor.features(image_along(data, seed)[None])[0]
             return features
         norm = float(np.median(np.linalg.norm(data.x, axis=1))) if self.norm is None else self.norm

@@ -74,7 +74,7 @@ def bound(
     if claim is not None:
         checks.real("--claim", claim, above=0, closed="[]")
     settings = _settings(counts, one_run, delta, confidence, threshold, guesses, direction, seed, in_order)
-    name = "fixed" if method is None and threshold is not None else method
+    name = "fixed" if method is None and settings.threshold is not None else method
     evidence = _evidence(scores, counts, one_run, group_size, relation)
     try:
         found = bound_named(name, evidence, settings)
@@ -158,6 +158,7 @@ def _settings(
 ) -> Settings:
     """The settings, once none is given that its evidence has no use for."""
     from epsilometer import checks
+    from epsilometer.bounds import Threshold as AllByThreshold
     from epsilometer.bounds.catalogue import Settings
     from epsilometer.bounds.method import MEANING
 
@@ -174,13 +175,17 @@ def _settings(
         useless += [("--threshold", threshold, None, "nothing with --counts", why)]
         useless += [("--direction", direction, "higher", "nothing with --counts", why)]
     if one_run is not None:
-        useless += [("--threshold", threshold, None, "nothing with --one-run", "--guesses says how many are guessed")]
+        if guesses is not None and threshold is not None:
+            raise InvalidInput("--threshold", threshold, "nothing with --guesses", "a threshold guesses all canaries")
     else:
         useless += [("--guesses", guesses, None, "a number only with --one-run", "scores need no guesses")]
     for option, value, default, expected, remedy in useless:
         if value != default:
             raise InvalidInput(option, value, expected, remedy)
-    return Settings(delta, confidence, direction, threshold, guesses, seed, in_order)
+    plan: int | AllByThreshold | None = guesses
+    if one_run is not None and threshold is not None:
+        plan, threshold = AllByThreshold(-threshold if direction == "lower" else threshold), None
+    return Settings(delta, confidence, direction, threshold, plan, seed, in_order)
 
 
 def _evidence(

@@ -53,6 +53,9 @@ def judged_again(target: Path, run: StoredRun) -> str:
     words = ["epsilometer", "bound", *(["--one-run"] if one_run else []), str(target)]
     words += ["--delta", f"{plan['delta']:g}", "--confidence", f"{plan['confidence']:g}"]
     words += ["--relation", plan["claim"]["relation"]]
+    guesses = plan["method"].get("guesses")
+    if isinstance(guesses, dict):  # all were guessed, by a threshold
+        words += ["--threshold", repr(guesses["value"])]
     if one_run or (end is not None and plan["method"]["name"] != EProcess.name):
         return f"to judge them again: {shlex.join(words)}"
     why = "the run is not finished" if end is None else "the run could stop early"

@@ -27,7 +27,10 @@ def reproduction_directory(out: Path, settings: dict[str, Any]) -> Iterator[Sqli
     """The store in a directory, which is made if it does not exist; the same settings continue there."""
     with store_in(out) as store:
         try:
-            known = json.loads((out / RESULT).read_bytes())["settings"]
+            document = json.loads((out / RESULT).read_bytes())
+            known = document["settings"]
+            if not all(isinstance(row["measured"], float | int | str) for row in document["rows"]):
+                raise ValueError("rows without a measurement")
         except FileNotFoundError:
             known = settings
         except (OSError, ValueError, KeyError, TypeError):
