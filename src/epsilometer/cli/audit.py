@@ -13,15 +13,20 @@ import typer
 
 from epsilometer.cli.output import Interrupted, emit_json, say
 from epsilometer.cli.plan import (
+    Address,
     AdversaryName,
+    AsJson,
     BoundName,
     Confidence,
     DataDir,
     Epsilon,
+    ExecutorName,
     NoiseScale,
+    Quiet,
     Seed,
     SpecFile,
     Trials,
+    Workers,
     chosen_plan,
 )
 from epsilometer.cli.progress import progress, signals
@@ -48,13 +53,11 @@ def audit(
         Path | None,
         typer.Option(help="Directory for trials, result.json and scores.csv; a stopped audit continues there."),
     ] = None,
-    executor: Annotated[
-        str, typer.Option(help="Who plays trials: auto, inline, local or ray. Results are the same.")
-    ] = "auto",
-    workers: Annotated[int | None, typer.Option(help="Processes; without it, one for each core.")] = None,
-    address: Annotated[str | None, typer.Option(help="Of a Ray cluster; without it, Ray on this machine.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    executor: ExecutorName = "auto",
+    workers: Workers = None,
+    address: Address = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Audit a DP-SGD training: theory, attack, verdict.
 

@@ -28,6 +28,13 @@ BoundName = Annotated[
 DataDir = Annotated[
     Path | None, typer.Option(help="Where data files lie; else EPSILOMETER_DATA, the cache, or a download.")
 ]
+ExecutorName = Annotated[
+    str, typer.Option("--executor", help="Who plays trials: auto, inline, local or ray. Results are the same.")
+]
+Workers = Annotated[int | None, typer.Option(help="Processes; without it, one for each core.")]
+Address = Annotated[str | None, typer.Option(help="Of a Ray cluster; without it, Ray on this machine.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 NoiseScale = Annotated[float | None, typer.Option(help="A FAULT TO INJECT: multiply the noise that is really added.")]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from epsilometer.cli.output import Interrupted, emit_json, number, say
-from epsilometer.cli.plan import DataDir
+from epsilometer.cli.plan import Address, AsJson, DataDir, ExecutorName, Quiet, Workers
 from epsilometer.cli.progress import downloads, progress, signals
 from epsilometer.errors import EpsilometerError
 
@@ -29,11 +29,11 @@ def reproduce(
     ] = None,
     seed: Annotated[int, typer.Option(help="Every trial follows from it.")] = 0,
     data_dir: DataDir = None,
-    executor: Annotated[str, typer.Option(help="Who plays trials: auto, inline, local or ray.")] = "auto",
-    workers: Annotated[int | None, typer.Option(help="Processes; without it, one for each core.")] = None,
-    address: Annotated[str | None, typer.Option(help="Of a Ray cluster; without it, Ray on this machine.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    executor: ExecutorName = "auto",
+    workers: Workers = None,
+    address: Address = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Rerun a published table or figure: the paper's numbers beside those measured here.
 

@@ -11,6 +11,7 @@ import typer
 from epsilometer.cli.output import emit_json, say
 from epsilometer.cli.plan import (
     AdversaryName,
+    AsJson,
     BoundName,
     Confidence,
     DataDir,
@@ -29,7 +30,7 @@ def init(
     template: Annotated[
         str, typer.Option(help="default, black-box, one-run or early-stop: see `epsilometer list`.")
     ] = "default",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a spec file with comments, to be changed to your needs.
 
@@ -68,7 +69,7 @@ def check(
     bound: BoundName = None,
     noise_scale: NoiseScale = None,
     data_dir: DataDir = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check a spec without running it: the plan, its cost from two trials, the best ε that it could prove, its power.
 
