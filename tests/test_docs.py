@@ -19,7 +19,7 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("code", blocks(README, "python"), ids=["audit", "bound"])
+@pytest.mark.parametrize("code", blocks(README, "python"), ids=["audit", "bound", "pilot"])
 def test_the_readmes_examples_run(code: str) -> None:
     exec(compile(code, "README.md", "exec"), {})
 

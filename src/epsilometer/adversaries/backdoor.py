@@ -78,7 +78,7 @@ class Backdoor(Adversary):
     def _marked(self, data: Dataset, rows: np.ndarray) -> Array:
         if isinstance(data, FeatureDataset):
             return data.extractor.features(self.perturb(data.raw.x[rows], data.raw.shape))
-        marked = self.perturb(data.x[rows], data.shape)
+        marked = np.asarray(self.perturb(data.x[rows], data.shape))
         if marked.shape != data.x[rows].shape:
             expected = f"records of shape {data.x.shape[1:]}, as they were"
             raise InvalidInput("perturb", f"shape {marked.shape[1:]}", expected)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -58,7 +59,7 @@ class ClipBkd(Adversary):
         rows = rows_to_poison(data, self.copies, seed)
         network = network_for(recipe, data)
         point = self._point(data, seed)
-        logits = network.logits(train(recipe, data, seed, noise_scale=0.0), point[None])[0]
+        logits = network.logits(_clean_model(recipe, data, seed.entropy, seed.spawn_key), point[None])[0]
         order = np.argsort(logits, kind="stable")  # the two differ even where all outputs are equal
         poison = Poison(np.repeat(point[None], self.copies, axis=0), int(order[0]), int(order[-1]))
         out_data, in_data = poison.worlds(data, relation, rows, self.contrast)
@@ -80,8 +81,19 @@ class ClipBkd(Adversary):
             features: Array = data.extractor.features(image_along(data, seed)[None])[0]
             return features
         norm = float(np.median(np.linalg.norm(data.x, axis=1))) if self.norm is None else self.norm
-        point: Array = (norm * least_singular_direction(data.x)).astype(np.float32)
+        point: Array = (norm * _flattest(data)).astype(np.float32)
         return point
+
+
+# One game after another is crafted for the same data, with another number of copies.
+@functools.lru_cache(maxsize=2)
+def _flattest(data: Dataset) -> Array:
+    return least_singular_direction(data.x)
+
+
+@functools.lru_cache(maxsize=2)
+def _clean_model(recipe: Recipe, data: Dataset, entropy: Any, spawn_key: tuple[int, ...]) -> Array:
+    return train(recipe, data, np.random.SeedSequence(entropy, spawn_key=spawn_key), noise_scale=0.0)
 
 
 def least_singular_direction(x: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
@@ -80,6 +80,15 @@ class Adversary(ABC):
     summary: ClassVar[str]
     threat: ClassVar[ThreatModel]
     gives: ClassVar[type] = PairedRuns  # the kind of evidence that its games end in
+
+    def describe(self) -> str:
+        """Its name, and the settings that are not the usual ones."""
+        settings = [
+            f"{field.name} = {getattr(self, field.name)}"
+            for field in fields(self)  # type: ignore[arg-type]
+            if getattr(self, field.name) != field.default
+        ]
+        return ", ".join([self.name, *settings])
 
     @property
     def group_size(self) -> int:

@@ -2,7 +2,7 @@
 
 from epsilometer.audit.directory import RESULTS, STORE, begun_in, pilot_directory, run_directory, stores_below
 from epsilometer.audit.executors import EXECUTORS, Auto, Executor, Inline, Local, OnRay, TrialsFailed, executor_named
-from epsilometer.audit.pilot import Candidate, Choice, choose_adversary
+from epsilometer.audit.pilot import Candidate, Choice, choose_adversary, pilot_trials
 from epsilometer.audit.plan import Faults, Plan, claim_curve, noise_for
 from epsilometer.audit.preview import Preview, preview
 from epsilometer.audit.progress import Progress, Snapshot
@@ -54,6 +54,7 @@ __all__ = [
     "noise_for",
     "parse_spec",
     "pilot_directory",
+    "pilot_trials",
     "play",
     "preview",
     "read_spec",

@@ -46,6 +46,10 @@ class Choice:
     candidates: tuple[Candidate, ...]
 
     @property
+    def adversary(self) -> Adversary:
+        return self.plan.adversary
+
+    @property
     def chosen(self) -> Candidate:
         return next(c for c in self.candidates if c.adversary == self.plan.adversary)
 
@@ -80,7 +84,7 @@ def choose_adversary(
     `pilot` is its number of trials a world: a tenth of the plan's, and at least 20, if nothing is said. Games whose
     world 0 is the same share its trials. `store` and `executor` are as in `run`.
     """
-    pilot = max(20, plan.trials // 10) if pilot is None else pilot
+    pilot = pilot_trials(plan) if pilot is None else pilot
     checks.whole("pilot", pilot, least=10, remedy="fewer trials tell adversaries apart by luck only")
     if not adversaries or any(adversary.gives is not PairedRuns for adversary in adversaries):
         raise InvalidInput("adversaries", adversaries, "adversaries of paired runs, at least one")
@@ -103,6 +107,11 @@ def choose_adversary(
         candidates.append(Candidate(adversary, seen, _expected(plan, seen)))
     best = max(candidates, key=lambda candidate: candidate.expected)
     return Choice(replace(plan, adversary=best.adversary), tuple(candidates))
+
+
+def pilot_trials(plan: Plan) -> int:
+    """How many trials a world a pilot has for each adversary, if nothing is said."""
+    return max(20, plan.trials // 10)
 
 
 def _expected(plan: Plan, pilot: PairedRuns) -> float:

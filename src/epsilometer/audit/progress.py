@@ -27,6 +27,7 @@ class Snapshot:
     rate: float | None  # of late; none before it can be known: the first group includes compiling
     bound: LowerBound | None  # of a run that is not finished: it counts only if the method may stop early
     bound_at: int = 0  # after how many trials that was
+    adversary: str = ""  # whose trials they are
 
     @property
     def seconds_left(self) -> float | None:
@@ -63,4 +64,5 @@ class Reporter:
             self._past.popleft()
         since, done = self._past[0]
         rate = (tally.done - done) / (now - since) if now - since > _SETTLED else None
-        self._progress(Snapshot(tally.done, tally.total, rate, self._bound, self._bound_at))
+        whose = tally.plan.adversary.describe()
+        self._progress(Snapshot(tally.done, tally.total, rate, self._bound, self._bound_at, whose))

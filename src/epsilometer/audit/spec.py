@@ -184,17 +184,21 @@ class Spec(_Section):
         known = [field.name for field in dataclasses.fields(chosen)]  # type: ignore[arg-type]
         for key, value in given.items():
             if key not in known:
+                near = unknown_name(key, key, known).remedy
                 expected = f"a setting of {section.name} ({', '.join(known)})"
-                raise InvalidInput(f"adversary.{key}", value, expected, "remove it, or choose another adversary")
+                raise InvalidInput(
+                    f"adversary.{key}", value, expected, near or "remove it, or choose another adversary"
+                )
         alternatives = {key: value if isinstance(value, list) else [value] for key, value in given.items()}
         for key, values in alternatives.items():
             if not values:
                 raise InvalidInput(f"adversary.{key}", values, "at least one value")
         try:
-            return tuple(
+            found = [
                 chosen(**dict(zip(alternatives, values, strict=True)))
                 for values in itertools.product(*alternatives.values())
-            )
+            ]
+            return tuple(dict.fromkeys(found))
         except InvalidInput as error:
             raise error.renamed(f"adversary.{error.argument}") from None
 

@@ -178,8 +178,12 @@ class ClaimTest:
     @property
     def comparison(self) -> str:
         """What was seen beside what the claim allows."""
-        limit = "" if self.claimed_tpr is None else f"; the claim allows TPR {self.claimed_tpr:.3f}"
-        return f"{self.proof}{limit}"
+        if self.claimed_tpr is None:
+            return str(self.proof)
+        counts = getattr(self.proof, "counts", None)
+        beyond = counts is not None and 1.0 - counts.fnr > self.claimed_tpr
+        chance = ", and chance as much as was seen" if beyond and not self.refuted else ""
+        return f"{self.proof}; the claim allows TPR {self.claimed_tpr:.3f}{chance}"
 
     def __str__(self) -> str:
         verb = "refuted" if self.refuted else "not refuted"

@@ -67,7 +67,7 @@ def chosen_plan(
         values["training"].pop("noise_multiplier", None)
     if adversary is not None and adversary != values["adversary"]["name"]:
         values["adversary"] = {}  # another adversary has other settings
-    given = {}
+    given = {"data.directory": "--data-dir"} if data_dir is not None else {}
     for (section, key), (option, value) in options.items():
         if value is not None:
             values[section][key] = value

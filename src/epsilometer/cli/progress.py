@@ -36,10 +36,12 @@ def _bar() -> Iterator[Callable[[Snapshot], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = (TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"))
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("trials", total=None, state="")
-        yield lambda now: bar.update(task, completed=now.done, total=now.total, state=_state(now).removeprefix(", "))
+        yield lambda now: bar.update(
+            task, description=now.adversary, completed=now.done, total=now.total, state=_state(now).removeprefix(", ")
+        )
 
 
 @contextmanager
@@ -85,7 +87,7 @@ class _Lines:
         tenths = now.done * 10 // now.total
         if tenths != self._tenths or time.monotonic() - self._when > _SECONDS:
             self._tenths, self._when = tenths, time.monotonic()
-            say(f"trials: {now.done} of {now.total}{_state(now)}")
+            say(f"{now.adversary}: {now.done} of {now.total} trials{_state(now)}")
 
 
 def _state(now: Snapshot) -> str:

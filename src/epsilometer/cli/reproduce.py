@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
+import textwrap
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,11 +15,11 @@ import typer
 from epsilometer.cli.output import Interrupted, emit_json, number, say
 from epsilometer.cli.plan import Address, AsJson, DataDir, ExecutorName, Quiet, Workers
 from epsilometer.cli.progress import downloads, progress, signals
-from epsilometer.errors import EpsilometerError
+from epsilometer.errors import EpsilometerError, InvalidInput
 
 if TYPE_CHECKING:
     from epsilometer.audit import SqliteStore
-    from epsilometer.reproductions import Reproduction, Row
+    from epsilometer.reproductions import Cell, Reproduction, Row
 
 
 def reproduce(
@@ -56,29 +58,38 @@ def reproduce(
     written: list[Path] = []
     with ExitStack() as stack:
         store = stack.enter_context(reproduction_directory(out, settings))
-        told = stack.enter_context(progress(quiet))
         stack.enter_context(signals())
-        session = Session(count, seed, data_dir, store, player, told, downloads(quiet))
+        session = Session(count, seed, data_dir, store, player, download=downloads(quiet))
         try:
-            for row in chosen.rows(cells, session):
+            for number_of, cell in enumerate(cells, start=1):
+                if not quiet:
+                    say(f"{number_of} of {len(cells)}: {_where(cell)}")
+                with progress(quiet) as told:  # while it lives, it has the terminal: closed before rows are printed
+                    (row,) = chosen.rows([cell], replace(session, progress=told))
                 rows.append(row)
-                say(f"{len(rows)} of {len(cells)}: {_line(chosen, row)}")
                 written = write_rows(out, chosen, settings, rows)
+                if not as_json:
+                    print(_line(chosen, row), flush=True)
         except KeyboardInterrupt:
             raise Interrupted(_how_to_continue(out, store)) from None
         except (StoreError, TrialsFailed) as error:
             raise EpsilometerError(f"{error}; {_how_to_continue(out, store)}") from None
+        except InvalidInput as error:
+            raise error.renamed("--data-dir") if error.argument == "data.directory" else error from None
     if as_json:
         emit_json({"settings": settings, "about": chosen.about, "rows": [row.to_dict() for row in rows]})
     else:
-        print("\n".join([*(_line(chosen, row) for row in rows), "", chosen.about]))
+        print("", *textwrap.wrap(chosen.about, 100), sep="\n")
     say(f"wrote {', '.join(str(path) for path in written)}")
 
 
 def _line(of: Reproduction, row: Row) -> str:
-    where = " ".join(f"{key}={value}" for key, value in row.cell.items())
     more = ", ".join(f"{key} {_shown(row.details.get(key))}" for key in of.shown)
-    return f"{where}: paper {number(row.paper, 3)}, measured {number(row.measured, 3)} ({more})"
+    return f"{_where(row.cell)}: paper {number(row.paper, 3)}, measured {number(row.measured, 3)} ({more})"
+
+
+def _where(cell: Cell) -> str:
+    return " ".join(f"{key}={value}" for key, value in cell.items())
 
 
 def _shown(value: object) -> str:

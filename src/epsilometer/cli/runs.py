@@ -57,7 +57,7 @@ def _stores(directory: Path) -> list[Path]:
 
 def _rows(path: Path, alone: bool) -> list[dict[str, Any]]:
     """What is known of the runs in one store; a store that cannot be read must not hide the others."""
-    from epsilometer.audit import SqliteStore
+    from epsilometer.audit import RESULTS, SqliteStore
 
     try:
         with SqliteStore.reading(path) as store:
@@ -67,7 +67,9 @@ def _rows(path: Path, alone: bool) -> list[dict[str, Any]]:
             raise
         say(f"epsilometer: {error}")
         return []
-    if not found:
+    if not found and (path.parent / RESULTS[0]).is_file():
+        say(f"{path.parent}: a reproduction that needs no trials")
+    elif not found:
         say(f"{path}: no plan is stored; if it was copied, was {path.name}-wal left behind?")
     return [_row(path.parent, run, driven) for run in found]
 

@@ -79,8 +79,8 @@ def check(
 
     - `epsilometer check audit.toml --trials 5000 --json`
     """
-    from epsilometer.audit import preview
-    from epsilometer.report import describe_preview
+    from epsilometer.audit import pilot_trials, preview
+    from epsilometer.report import describe_preview, duration
 
     plan, rivals = chosen_plan(
         spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet=False
@@ -92,4 +92,8 @@ def check(
         return
     print(describe_preview(seen))
     if len(rivals) > 1:
-        say(f"this is for {plan.adversary}; the audit chooses between {len(rivals)} by a pilot")
+        pilot = 2 * pilot_trials(plan) * len(rivals)
+        seconds = duration(seen.seconds * pilot / seen.trials)
+        print(
+            f"pilot        before that, {pilot} trials choose between {len(rivals)} adversaries: about {seconds} more"
+        )

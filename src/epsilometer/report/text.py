@@ -78,7 +78,7 @@ def _plan_rows(plan: Plan) -> list[Row]:
     recipe, fault, threat = plan.recipe, plan.faults.noise_scale, plan.adversary.threat
     claim = f"ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.relation}): {plan.claim.describe()}"
     injected = [("FAULT INJECTED", f"the noise really added is {fault:g} × what is claimed")] if fault != 1 else []
-    attack = f"{plan.adversary.name}: sees {threat.sees}, controls {threat.controls}, knows {threat.knows}"
+    attack = f"{plan.adversary.describe()}: sees {threat.sees}, controls {threat.controls}, knows {threat.knows}"
     return [
         ("training", f"{recipe.model} on {plan.data.name} ({len(plan.data)} records), {recipe.mechanism.describe()}"),
         *injected,

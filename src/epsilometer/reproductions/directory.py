@@ -28,11 +28,17 @@ def reproduction_directory(out: Path, settings: dict[str, Any]) -> Iterator[Sqli
     with store_in(out) as store:
         try:
             document = json.loads((out / RESULT).read_bytes())
+            if "plan_sha256" in document:
+                raise InvalidInput(
+                    "--out", str(out), "a directory for a reproduction (it holds an audit)", "name another"
+                )
             known = document["settings"]
             if not all(isinstance(row["measured"], float | int | str) for row in document["rows"]):
                 raise ValueError("rows without a measurement")
         except FileNotFoundError:
             known = settings
+        except InvalidInput:
+            raise
         except (OSError, ValueError, KeyError, TypeError):
             expected = "a result.json of this program, or none"
             raise InvalidInput("--out", str(out), expected, f"move {out / RESULT} away") from None
