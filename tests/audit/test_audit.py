@@ -11,6 +11,7 @@ from epsilometer import (
     BestOnSame,
     ClipBkd,
     ClopperPearson,
+    Dataset,
     EProcess,
     ExactRank,
     Fixed,
@@ -20,13 +21,14 @@ from epsilometer import (
     PointClaim,
     Recipe,
     UnionBound,
+    claim_curve,
     digits,
     refute_curve,
     run,
     summary,
     to_json,
 )
-from epsilometer.adversaries import IN, OUT
+from epsilometer.adversaries import IN, OUT, Adversary, Backdoor
 from epsilometer.audit import (
     Inline,
     MemoryStore,
@@ -338,3 +340,42 @@ def test_an_audit_takes_trials_in_their_own_order() -> None:
     """A shuffled e-process would not be valid after an early stop, however the plan was made."""
     plan = parse_spec("").plan()
     assert replace(plan, method=EProcess()).method == EProcess(in_order=True)
+
+
+def test_zero_out_needs_batches_that_do_not_depend_on_other_records() -> None:
+    """A record more or less would make another batch, or push a natural record out of one: no zero-out neighbour."""
+    for sampling in ("shuffle", "fixed-size"):
+        spec = spec_from_dict(
+            {
+                "claim": {"epsilon": 1.0, "relation": "zero-out"},
+                "training": {"sampling": sampling, "noise_multiplier": 1.0},
+                "adversary": {"name": "clipbkd"},
+            }
+        )
+        with pytest.raises(InvalidInput, match=f"training.sampling = '{sampling}': expected poisson or full"):
+            spec.plan()
+
+
+def test_whatever_decides_a_game_is_in_the_plans_fingerprint() -> None:
+    x, y = np.random.default_rng(0).random((40, 16), np.float32), np.arange(40) % 2
+
+    class Dark(Backdoor):
+        def perturb(self, images, shape):
+            return images * 0.5
+
+    first = Dark
+
+    class Dark(Backdoor):
+        def perturb(self, images, shape):
+            return images * 0.1
+
+    def fingerprint(shape: tuple[int, ...], adversary: Adversary) -> str:
+        data = Dataset("mine", x, y, 2, shape=shape)
+        recipe = Recipe(records=40)
+        return Plan(claim_curve(recipe), 1e-5, data, recipe, adversary, 2).fingerprint()
+
+    small = {"size": 2, "probes": 3}
+    found = [fingerprint((4, 4), Backdoor(**small)), fingerprint((2, 8), Backdoor(**small))]
+    found += [fingerprint((4, 4), kind(**small)) for kind in (first, Dark)]
+    assert len(set(found)) == 4
+    assert fingerprint((4, 4), ClipBkd()) == fingerprint((2, 8), ClipBkd())  # has no eyes for pictures

@@ -116,7 +116,7 @@ def test_releases_are_the_optimum_and_noise() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"regularisation": 0.0}, "regularisation = 0.0: expected a number in (0, inf); without it"),
+        ({"regularisation": 0.0}, "regularisation = 0.0: expected a number in [1e-09, 1e+12]; without it"),
         ({"regularisation": -1.0}, "regularisation = -1.0"),
         ({"epsilon": 0.0}, "epsilon = 0.0"),
         ({"delta": 0.0}, "delta = 0.0: expected a number in (0, 1); Gaussian noise has no ε at δ = 0"),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from epsilometer import Dataset, InvalidInput
-from epsilometer.audit import SqliteStore, trial
+from epsilometer.audit import SqliteStore, run, run_directory, spec_from_dict, trial
 from epsilometer.reproductions import (
     REPRODUCTIONS,
     Reproduction,
@@ -154,23 +154,26 @@ def test_tables_have_every_column_and_no_nested_ones(tmp_path: Path) -> None:
 
 def test_other_settings_are_refused_with_the_difference(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    with reproduction_directory(out, SETTINGS):
+    with reproduction_directory(out, TOY, SETTINGS):
         write_rows(out, TOY, SETTINGS, [row(TOY.cells[0])])
-    with reproduction_directory(out, dict(SETTINGS)):  # the same continue
+    with reproduction_directory(out, TOY, dict(SETTINGS)):  # the same continue
         pass
     words = "the settings that were used there .trials: 20 there, 40 now; seed: 0 there, 1 now.; name another"
-    with pytest.raises(InvalidInput, match=words), reproduction_directory(out, SETTINGS | {"trials": 40, "seed": 1}):
+    with (
+        pytest.raises(InvalidInput, match=words),
+        reproduction_directory(out, TOY, SETTINGS | {"trials": 40, "seed": 1}),
+    ):
         pass
     assert document(out)["settings"] == SETTINGS
 
 
 @pytest.mark.parametrize("content", ["", "mine", "[]", "{}", "{broken", '"settings"'])
 def test_a_result_of_somebody_else_is_not_touched(tmp_path: Path, content: str) -> None:
-    with reproduction_directory(tmp_path / "run", SETTINGS):
+    with reproduction_directory(tmp_path / "run", TOY, SETTINGS):
         (tmp_path / "run" / "result.json").write_text(content)
     with (
         pytest.raises(InvalidInput, match=r"a result\.json of this program, or none; move"),
-        reproduction_directory(tmp_path / "run", SETTINGS),
+        reproduction_directory(tmp_path / "run", TOY, SETTINGS),
     ):
         pass
     assert (tmp_path / "run" / "result.json").read_text() == content
@@ -181,7 +184,7 @@ class Stops(Exception):
 
 
 def stops(out: Path, measured: int) -> None:
-    with reproduction_directory(out, SETTINGS):
+    with reproduction_directory(out, TOY, SETTINGS):
         for cell in TOY.cells[:measured]:
             write_rows(out, TOY, SETTINGS, [row(cell)])
         raise Stops
@@ -201,7 +204,7 @@ def test_what_found_something_continues(tmp_path: Path) -> None:
     """Also where a cell plays no trials of an audit, as those of Appendix B."""
     with pytest.raises(Stops):
         stops(tmp_path / "run", 1)
-    with reproduction_directory(tmp_path / "run", SETTINGS):
+    with reproduction_directory(tmp_path / "run", TOY, SETTINGS):
         write_rows(tmp_path / "run", TOY, SETTINGS, [row(TOY.cells[1])])
     assert len(table(tmp_path / "run")) == 2
 
@@ -312,3 +315,27 @@ def test_figure_2(attack: str, relation: str, small: None, tmp_path: Path) -> No
     texts = [text.text for text in ElementTree.parse(tmp_path / "figure.svg").iter("{http://www.w3.org/2000/svg}text")]
     assert "Fashion-MNIST, LR" in texts
     assert jagielski_figure2.ATTACKS[attack] in texts
+
+
+@pytest.mark.parametrize("rows", ["", '"rows": 5', '"rows": [1]', '"rows": [{"eps": "1", "C": "1", "init": "2"}]'])
+def test_rows_that_cannot_be_read_are_refused_before_anything_is_measured(tmp_path: Path, rows: str) -> None:
+    out = tmp_path / "run"
+    with reproduction_directory(out, TABLE2, SETTINGS):
+        pass
+    settings = json.dumps(SETTINGS)
+    (out / "result.json").write_text(f'{{"settings": {settings}{", " if rows else ""}{rows}}}')
+    with pytest.raises(InvalidInput, match=r"result\.json"), reproduction_directory(out, TABLE2, SETTINGS):
+        pass
+
+
+def test_an_audits_directory_stays_an_audits(tmp_path: Path) -> None:
+    plan = spec_from_dict({"training": {"steps": 2}, "audit": {"trials": 2}}).plan()
+    with run_directory(tmp_path / "audit", plan) as store:
+        run(plan, store=store)
+    held = tmp_path / "audit"
+    with pytest.raises(InvalidInput, match="it holds an audit"), reproduction_directory(held, TABLE2, SETTINGS):
+        pass
+    with reproduction_directory(tmp_path / "run", TABLE2, SETTINGS):
+        pass
+    with pytest.raises(InvalidInput, match="is of this plan"), run_directory(tmp_path / "run", plan):
+        pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,6 +46,9 @@ class Backdoor(Adversary):
     @property
     def group_size(self) -> int:
         return self.copies
+
+    def reads(self, data: Dataset) -> dict[str, Any]:
+        return {"shape": list((data.raw if isinstance(data, FeatureDataset) else data).shape)}
 
     def perturb(self, images: Array, shape: tuple[int, ...]) -> Array:
         """The images with the pattern in them; each is a row of pixels in [0, 1], of the given shape."""

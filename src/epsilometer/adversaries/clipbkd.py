@@ -78,8 +78,7 @@ class ClipBkd(Adversary):
         if isinstance(data, FeatureDataset):
             if self.norm is not None:
                 raise InvalidInput("norm", self.norm, "none with frozen features: an image has the norm that it has")
-            features: Array = data.extractor.features(image_along(data, seed)[None])[0]
-            return features
+            return _features_along(data, seed.entropy, seed.spawn_key)
         norm = float(np.median(np.linalg.norm(data.x, axis=1))) if self.norm is None else self.norm
         point: Array = (norm * _flattest(data)).astype(np.float32)
         return point
@@ -89,6 +88,13 @@ class ClipBkd(Adversary):
 @functools.lru_cache(maxsize=2)
 def _flattest(data: Dataset) -> Array:
     return least_singular_direction(data.x)
+
+
+@functools.lru_cache(maxsize=2)
+def _features_along(data: FeatureDataset, entropy: Any, spawn_key: tuple[int, ...]) -> Array:
+    image = image_along(data, np.random.SeedSequence(entropy, spawn_key=spawn_key))
+    features: Array = data.extractor.features(image[None])[0]
+    return features
 
 
 @functools.lru_cache(maxsize=2)

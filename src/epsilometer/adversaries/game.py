@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,10 @@ class Adversary(ABC):
             if getattr(self, field.name) != field.default
         ]
         return ", ".join([self.name, *settings])
+
+    def reads(self, data: Dataset) -> dict[str, Any]:
+        """What of the data decides its game beside records and labels."""
+        return {}
 
     @property
     def group_size(self) -> int:

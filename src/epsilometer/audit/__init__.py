@@ -1,6 +1,6 @@
 """Plan → game → trials → evidence → bound → verdict."""
 
-from epsilometer.audit.directory import RESULTS, STORE, begun_in, pilot_directory, run_directory, stores_below
+from epsilometer.audit.directory import RESULTS, STORE, begun_in, pilot_directory, plan_of, run_directory, stores_below
 from epsilometer.audit.executors import EXECUTORS, Auto, Executor, Inline, Local, OnRay, TrialsFailed, executor_named
 from epsilometer.audit.pilot import Candidate, Choice, choose_adversary, pilot_trials
 from epsilometer.audit.plan import Faults, Plan, claim_curve, noise_for
@@ -55,6 +55,7 @@ __all__ = [
     "parse_spec",
     "pilot_directory",
     "pilot_trials",
+    "plan_of",
     "play",
     "preview",
     "read_spec",

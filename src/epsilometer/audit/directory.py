@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -23,7 +24,8 @@ _SHOWN = 4  # differences in one line
 @contextmanager
 def run_directory(directory: Path | str, plan: Plan) -> Iterator[SqliteStore]:
     """The store of a plan in a directory, as `store_in` has it. A run that was stopped continues."""
-    with store_in(Path(directory)) as store:
+    out = Path(directory)
+    with store_in(out) as store:
         runs = store.runs()
         if runs and runs[0].fingerprint != plan.fingerprint():
             changes = differences(runs[0].plan, plain(plan.to_dict()))
@@ -31,8 +33,20 @@ def run_directory(directory: Path | str, plan: Plan) -> Iterator[SqliteStore]:
                 "--out", str(directory), f"the plan that was begun there ({changes})",
                 "name another directory, or undo the change",
             )  # fmt: skip
+        if (result := out / RESULTS[0]).is_file() and plan_of(result) != plan.fingerprint():
+            expected = f"a directory whose {result.name} is of this plan"
+            raise InvalidInput("--out", str(out), expected, f"name another, or move {result} away")
         store.begin(plan)
         yield store
+
+
+def plan_of(result: Path) -> str | None:
+    """The fingerprint of the plan whose result a file has; none if it cannot be told."""
+    try:
+        found = json.loads(result.read_bytes())["plan_sha256"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return str(found)
 
 
 @contextmanager
@@ -77,7 +91,7 @@ def pilot_directory(directory: Path | str) -> Iterator[SqliteStore]:
 def begun_in(directory: Path | str) -> str | None:
     """The fingerprint of the plan that a directory holds; none if it holds none."""
     path = Path(directory) / STORE
-    if not path.is_file():
+    if not path.is_file() or path.stat().st_size == 0:
         return None
     with SqliteStore.reading(path) as store:
         runs = store.runs()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -81,6 +82,11 @@ class Plan:
             raise unknown_name("accountant", self.accountant, ACCOUNTANTS)
         if isinstance(self.claim, PointClaim) and self.claim.delta != self.delta:
             raise InvalidInput("delta", self.delta, f"the claim's own δ, {self.claim.delta:g}")
+        if self.relation is Relation.ZERO_OUT and not self.recipe.is_accounted:
+            raise InvalidInput(
+                "sampling", self.recipe.sampling, "poisson or full with zero-out: a record that is left out would "
+                "change other batches too", "claim add-remove or replace",
+            )  # fmt: skip
         if isinstance(self.claim, CurveClaim) and not self.recipe.is_accounted:
             raise InvalidInput(
                 "sampling", self.recipe.sampling, "poisson or full for a curve, which accountants prove for these only",
@@ -118,7 +124,9 @@ class Plan:
             "trial_version": TRIAL_VERSION,
             "claim": self.claim.to_dict(),
             "delta": self.delta,
-            "data": {"name": self.data.name, "records": len(self.data), "sha256": self.data.fingerprint()},
+            "data": {"name": self.data.name, "records": len(self.data), "sha256": self.data.fingerprint()}
+            | self.data.origin()
+            | self.adversary.reads(self.data),
             "recipe": self.recipe.to_dict() | module,
             "engine": engine_of(self.recipe),
             "adversary": _named(self.adversary),
@@ -144,8 +152,17 @@ class Plan:
 def _named(adversary: Adversary) -> dict[str, Any]:
     """Name and settings; a class of the user's own too, which may have kept the name of the one that it changes."""
     kind = type(adversary)
-    own = {} if ADVERSARIES.get(adversary.name) is kind else {"class": kind.__qualname__}
+    own = {} if ADVERSARIES.get(adversary.name) is kind else {"class": kind.__qualname__, "source": _source(kind)}
     return {"name": adversary.name, **own, **asdict(adversary)}  # type: ignore[call-overload]
+
+
+def _source(kind: type) -> str:
+    """A hash of what a class defines itself, if it can be had."""
+    own = [value for value in vars(kind).values() if inspect.isfunction(value) and value.__module__ == kind.__module__]
+    try:  # function by function: two classes of one name in one file are told apart
+        return hashlib.sha256("".join(inspect.getsource(function) for function in own).encode()).hexdigest()
+    except (OSError, TypeError):
+        return "unknown"
 
 
 def _canonical(value: Any) -> Any:

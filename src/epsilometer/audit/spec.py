@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import itertools
 import tomllib
 from pathlib import Path
@@ -184,7 +185,7 @@ class Spec(_Section):
         known = [field.name for field in dataclasses.fields(chosen)]  # type: ignore[arg-type]
         for key, value in given.items():
             if key not in known:
-                near = unknown_name(key, key, known).remedy
+                near = _near(key, known)
                 expected = f"a setting of {section.name} ({', '.join(known)})"
                 raise InvalidInput(
                     f"adversary.{key}", value, expected, near or "remove it, or choose another adversary"
@@ -201,6 +202,12 @@ class Spec(_Section):
             return tuple(dict.fromkeys(found))
         except InvalidInput as error:
             raise error.renamed(f"adversary.{error.argument}") from None
+
+
+def _near(key: str, known: list[str]) -> str:
+    """A setting that was probably meant."""
+    found = difflib.get_close_matches(key, known, n=1, cutoff=0.75)
+    return f"did you mean {found[0]!r}?" if found else ""
 
 
 def parse_spec(text: str | bytes, source: str = "spec") -> Spec:

@@ -57,7 +57,7 @@ def reproduce(
     rows: list[Row] = []
     written: list[Path] = []
     with ExitStack() as stack:
-        store = stack.enter_context(reproduction_directory(out, settings))
+        store = stack.enter_context(reproduction_directory(out, chosen, settings))
         stack.enter_context(signals())
         session = Session(count, seed, data_dir, store, player, download=downloads(quiet))
         try:
@@ -71,9 +71,9 @@ def reproduce(
                 if not as_json:
                     print(_line(chosen, row), flush=True)
         except KeyboardInterrupt:
-            raise Interrupted(_how_to_continue(out, store)) from None
+            raise Interrupted(_how_to_continue(out, store, rows)) from None
         except (StoreError, TrialsFailed) as error:
-            raise EpsilometerError(f"{error}; {_how_to_continue(out, store)}") from None
+            raise EpsilometerError(f"{error}; {_how_to_continue(out, store, rows)}") from None
         except InvalidInput as error:
             raise error.renamed("--data-dir") if error.argument == "data.directory" else error from None
     if as_json:
@@ -98,8 +98,8 @@ def _shown(value: object) -> str:
     return number(value, 3) if isinstance(value, int | float | None) else str(value)
 
 
-def _how_to_continue(out: Path, store: SqliteStore) -> str:
+def _how_to_continue(out: Path, store: SqliteStore, rows: list[Row]) -> str:
     with suppress(EpsilometerError):
-        if not any(run.trials for run in store.runs()) and not (out / "result.json").exists():
+        if not rows and not any(run.trials for run in store.runs()):
             return "nothing was stored yet"
     return f"what was played is stored in {out}; to continue: {shlex.join(['epsilometer', *sys.argv[1:]])}"

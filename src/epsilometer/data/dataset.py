@@ -93,6 +93,10 @@ class Dataset:
         """Other records under the same names: plain data, whatever the data are now."""
         return Dataset(self.name, x, y, self.classes, self.class_names, self.shape)
 
+    def origin(self) -> dict[str, str]:
+        """What else may decide what an adversary does with the data; nothing, for plain records."""
+        return {}
+
     def fingerprint(self) -> str:
         """SHA-256 of the records, their labels and their order."""
         digest = hashlib.sha256(f"{self.x.shape}{self.classes}".encode())

@@ -112,6 +112,9 @@ class FeatureDataset(Dataset):
         if not np.array_equal(self.y, self.raw.y) or self.classes != self.raw.classes:
             raise InvalidInput("raw", self.raw, "the images of the same records")
 
+    def origin(self) -> dict[str, str]:
+        return {"raw_sha256": self.raw.fingerprint(), "extractor_sha256": self.extractor.fingerprint()}
+
     def subset(self, classes: Sequence[str | int] | None = None, per_class: int | None = None) -> FeatureDataset:
         raw = self.raw.subset(classes, per_class)
         rows = select(self.y, self.classes, self.class_names, classes, per_class).rows

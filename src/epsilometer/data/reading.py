@@ -16,6 +16,12 @@ from numpy.typing import NDArray
 
 from epsilometer.errors import InvalidInput
 
+# What numpy, zipfile and tarfile raise on files that somebody broke with care.
+_FAILURES = (
+    OSError, EOFError, ValueError, KeyError, TypeError, IndexError, OverflowError, RuntimeError, MemoryError,
+    zlib.error, tarfile.TarError, zipfile.BadZipFile,
+)  # fmt: skip
+
 
 @contextmanager
 def reading(path: Path, expected: str) -> Iterator[None]:
@@ -24,7 +30,7 @@ def reading(path: Path, expected: str) -> Iterator[None]:
         yield
     except InvalidInput:
         raise
-    except (OSError, EOFError, ValueError, KeyError, zlib.error, tarfile.TarError, zipfile.BadZipFile) as error:
+    except _FAILURES as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise broken(path, expected, reason) from None
 

@@ -151,4 +151,6 @@ def norm_limit(regularisation: float, records: int) -> float:
 
 
 def _require_regularisation(value: object) -> float:
-    return checks.real("regularisation", value, above=0, remedy="without it the optimum has no finite sensitivity")
+    # Beyond these limits floating point has no answer: noise of 0, or an optimum that cannot be found.
+    remedy = "without it the optimum has no finite sensitivity"
+    return checks.real("regularisation", value, above=1e-9, below=1e12, closed="[]", remedy=remedy)

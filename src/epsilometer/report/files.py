@@ -7,7 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from epsilometer.audit import RESULTS, AuditResult
+from epsilometer.audit import RESULTS, AuditResult, plan_of
 from epsilometer.errors import InvalidInput
 from epsilometer.report.document import to_json
 
@@ -20,7 +20,7 @@ def write_results(directory: Path, result: AuditResult) -> list[Path]:
     rows = [f"{side},score{more}", *(f"{where},{score!r}{end}" for where, score in table)]
     texts = (json.dumps(to_json(result), indent=2) + "\n", "\n".join(rows) + "\n")
     paths = [directory / name for name in RESULTS]
-    if paths[0].is_file() and _plan_of(paths[0]) != result.plan.fingerprint():
+    if paths[0].is_file() and plan_of(paths[0]) != result.plan.fingerprint():
         expected = f"a directory whose {paths[0].name} is of this plan"
         raise InvalidInput("--out", str(directory), expected, f"move {paths[0]} away, and run the same again")
     missing = [(path, text) for path, text in zip(paths, texts, strict=True) if not os.path.lexists(path)]
@@ -33,14 +33,6 @@ def write_results(directory: Path, result: AuditResult) -> list[Path]:
             "trials are stored: make room and run the same command again",
         ) from None  # fmt: skip
     return [path for path, _ in missing]
-
-
-def _plan_of(path: Path) -> str | None:
-    try:
-        found = json.loads(path.read_bytes())["plan_sha256"]
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-    return str(found)
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -23,29 +23,45 @@ RESULT, TABLE, PICTURE = "result.json", "table.csv", "figure.svg"
 
 
 @contextmanager
-def reproduction_directory(out: Path, settings: dict[str, Any]) -> Iterator[SqliteStore]:
+def reproduction_directory(out: Path, of: Reproduction, settings: dict[str, Any]) -> Iterator[SqliteStore]:
     """The store in a directory, which is made if it does not exist; the same settings continue there."""
     with store_in(out) as store:
+        begun = (out / RESULT).exists()
+        if begun:
+            _require_same(out, of, settings)
+        elif store.runs():
+            raise _holds_an_audit(out)
+        else:
+            write_rows(out, of, settings, [])  # from now on the directory is known for what it is
         try:
-            document = json.loads((out / RESULT).read_bytes())
-            if "plan_sha256" in document:
-                raise InvalidInput(
-                    "--out", str(out), "a directory for a reproduction (it holds an audit)", "name another"
-                )
-            known = document["settings"]
-            if not all(isinstance(row["measured"], float | int | str) for row in document["rows"]):
-                raise ValueError("rows without a measurement")
-        except FileNotFoundError:
-            known = settings
-        except InvalidInput:
+            yield store
+        except BaseException:
+            if not begun and not any(run.trials for run in store.runs()) and not _known(out, of):
+                for name in (RESULT, TABLE, PICTURE):
+                    (out / name).unlink(missing_ok=True)
             raise
-        except (OSError, ValueError, KeyError, TypeError):
-            expected = "a result.json of this program, or none"
-            raise InvalidInput("--out", str(out), expected, f"move {out / RESULT} away") from None
-        if known != settings:
-            expected = f"the settings that were used there ({differences(known, settings)})"
-            raise InvalidInput("--out", str(out), expected, "name another directory")
-        yield store
+
+
+def _require_same(out: Path, of: Reproduction, settings: dict[str, Any]) -> None:
+    """Whoever continues must know what was begun, and be able to read all of it."""
+    try:
+        document = json.loads((out / RESULT).read_bytes())
+        audit = "plan_sha256" in document
+        known = {} if audit else dict(document["settings"])
+        if known == settings:
+            of.draw(_known(out, of))
+    except Exception:
+        expected = "a result.json of this program, or none"
+        raise InvalidInput("--out", str(out), expected, f"move {out / RESULT} away") from None
+    if audit:
+        raise _holds_an_audit(out)
+    if known != settings:
+        expected = f"the settings that were used there ({differences(known, settings)})"
+        raise InvalidInput("--out", str(out), expected, "name another directory")
+
+
+def _holds_an_audit(out: Path) -> InvalidInput:
+    return InvalidInput("--out", str(out), "a directory for a reproduction (it holds an audit)", "name another")
 
 
 def write_rows(out: Path, of: Reproduction, settings: dict[str, Any], rows: Sequence[Row]) -> list[Path]:
