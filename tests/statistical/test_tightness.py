@@ -64,7 +64,7 @@ def test_side_by_side_with_jax_privacy(mu: float) -> None:
     assert mean["simultaneous"] >= 0.85 * mean["oracle"] or mu < 1
 
 
-@pytest.mark.parametrize("mu", [0.5, 1.0])
+@pytest.mark.parametrize("mu", [pytest.param(0.5, marks=pytest.mark.full), 1.0])
 def test_early_stopping_saves_trials(mu: float) -> None:
     """An attack twice as strong as claimed: the median stop is at most .85 of the fixed size with 95 % power."""
     claim = GaussianClaim(mu)
