@@ -54,12 +54,13 @@ def outcome(where: Path) -> dict:
     return {key: value for key, value in json.loads((where / "result.json").read_text()).items() if key != "seconds"}
 
 
-def test_a_driver_killed_twenty_times_ends_like_one_that_was_not(where: Path) -> None:
+@pytest.mark.parametrize("times", [8, pytest.param(20, marks=pytest.mark.full)])
+def test_a_driver_killed_many_times_ends_like_one_that_was_not(where: Path, times: int) -> None:
     """Every other time at a random moment from its start, and else at one soon after new results were stored."""
     rng = random.Random(4)
     before: dict[tuple[int, int], bytes] = {}
     cut_short = 0
-    for i in range(20):
+    for i in range(times):
         with subprocess.Popen([*AUDIT, "--out", "killed"], cwd=where, stdout=-3, stderr=-3) as driver:
             if i % 2:
                 while len(stored(where / "killed")) == len(before) < 1200:

@@ -147,7 +147,7 @@ def test_options_override_the_spec_and_faults_are_seen(tmp_path: Path) -> None:
     assert document["verdict"] == "violated"
     assert (document["seed"], document["lower_bound"]["confidence"], document["trials"]["in"]) == (3, 0.9, 150)
     assert document["faults"] == {"noise_scale": 0.25}
-    assert "trials: 300 of 300" in shown.stderr
+    assert ": 300 of 300 trials" in shown.stderr
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_ctrl_c_is_exit_code_130() -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # CI may ignore it
     )
     assert process.stderr is not None
-    assert process.stderr.readline().startswith("trials: ")
+    assert process.stderr.readline().startswith("gradient: ")
     process.send_signal(signal.SIGINT)
     _, rest = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -341,6 +341,10 @@ def test_one_run_files_and_their_bounds(tmp_path: Path) -> None:
     assert epsilometer("bound", "--one-run", str(path), "--claim", "1").returncode == 1
     lines = epsilometer("compare", "--one-run", str(path), "--delta", "1e-5").stdout.splitlines()
     assert [line.split("\t")[0] for line in lines[1:]] == ["one-run-point", "one-run", "one-run-gaussian"]
+    every = json.loads(epsilometer("bound", "--one-run", str(path), "--threshold", "499.5", "--json").stdout)
+    assert every["lower_bound"]["guesses"] == 1000  # all of them, in iff above
+    both = epsilometer("bound", "--one-run", str(path), "--threshold", "1", "--guesses", "10")
+    assert (both.returncode, "--threshold = 1.0: expected nothing with --guesses" in both.stderr) == (2, True)
     lower = epsilometer("bound", "--one-run", str(path), "--direction", "lower", "--json")
     assert json.loads(lower.stdout)["lower_bound"]["epsilon"] == 0
 

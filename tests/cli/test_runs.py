@@ -206,7 +206,7 @@ def test_quiet_says_nothing_but_what_was_written(where: Path, tmp_path: Path) ->
     shown = epsilometer("audit", "spec.toml", "--quiet", "--out", "run", cwd=tmp_path)
     assert shown.stderr == "wrote run/result.json and run/scores.csv\n"
     loud = epsilometer("audit", "spec.toml", cwd=tmp_path)
-    assert "trials: 60 of 60" in loud.stderr
+    assert ": 60 of 60 trials" in loud.stderr
 
 
 def test_a_terminal_gets_a_bar_with_rate_time_left_and_bound(tmp_path: Path) -> None:
