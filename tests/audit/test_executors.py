@@ -281,7 +281,7 @@ def test_a_cluster_that_loses_a_node_gives_what_this_process_gives(cluster, tmp_
         command + options, cwd=tmp_path, env={**os.environ, **settings}, stdout=-1, stderr=subprocess.PIPE, text=True
     ) as driver:
         lines = [driver.stderr.readline()]
-        while lines[-1] and not lines[-1].startswith("trials:"):
+        while lines[-1] and not lines[-1].startswith("gradient:"):
             lines.append(driver.stderr.readline())
         assert int(lines[-1].split()[1]) < 300, "".join(lines)
         (raylet,) = ray_processes(settings, f"--node_ip_address={OTHER}", "raylet/raylet")
