@@ -118,7 +118,7 @@ def test_ctrl_c_reaches_the_driver_only(where: Path) -> None:
         os.killpg(driver.pid, signal.SIGINT)
         _, rest = driver.communicate(timeout=60)
     assert driver.returncode == 130
-    assert [line for line in rest.splitlines() if not line.startswith("trials:")] == [rest.splitlines()[-1]]
+    assert [line for line in rest.splitlines() if not line.startswith("gradient")] == [rest.splitlines()[-1]]
 
 
 def no_large_files() -> None:
