@@ -88,7 +88,7 @@ def audit(
         try:
             plan = _decided(plan, rivals, out, chosen_executor, told)
         except KeyboardInterrupt:
-            raise Interrupted("the pilot was not finished; what it has played is kept with --out DIR") from None
+            raise Interrupted(f"the pilot is not finished; {_again(out is not None)}") from None
         store = None if out is None else stack.enter_context(run_directory(out, plan))
         try:
             result = run(plan, told, store=store, executor=chosen_executor)
@@ -130,9 +130,15 @@ def _decided(
 def _how_to_continue(out: Path | None, plan: Plan, store: SqliteStore | None) -> str:
     trials = 0
     if store is None:
-        return "nothing is kept without --out DIR"
+        return _again(False)
     with suppress(EpsilometerError):
         trials = next(run.trials for run in store.runs() if run.fingerprint == plan.fingerprint())
     if not trials:
         return "nothing was stored yet"
-    return f"{trials} trials are stored in {out}; to continue: {shlex.join(['epsilometer', *sys.argv[1:]])}"
+    return f"{trials} trials are stored in {out}; {_again(True)}"
+
+
+def _again(kept: bool) -> str:
+    if not kept:
+        return "nothing is kept without --out DIR"
+    return f"to continue: {shlex.join(['epsilometer', *sys.argv[1:]])}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from epsilometer.audit import RESULTS, AuditResult, plan_of
@@ -35,8 +36,11 @@ def write_results(directory: Path, result: AuditResult) -> list[Path]:
     return [path for path, _ in missing]
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a new file so that whoever looks sees nothing or all of it; one that exists stays, and is an OSError."""
+def write_whole(path: Path, content: bytes, *, anew: bool = False) -> None:
+    """Write a file so that whoever looks sees nothing (or what was there) or all of it.
+
+    One that exists stays, and is an OSError, unless it is to be written `anew`.
+    """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -44,9 +48,13 @@ def write_whole(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, 0o644 & ~_umask())
-        os.link(name, path)
+        if anew:
+            os.replace(name, path)
+        else:
+            os.link(name, path)
     finally:
-        os.unlink(name)
+        with suppress(FileNotFoundError):  # it has been moved
+            os.unlink(name)
 
 
 def _umask() -> int:

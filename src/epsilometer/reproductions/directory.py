@@ -5,18 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from epsilometer.audit import SqliteStore
 from epsilometer.audit.directory import differences, store_in
-from epsilometer.errors import InvalidInput
+from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.plain import SCHEMA, plain
 from epsilometer.report import versions
+from epsilometer.report.files import write_whole
 from epsilometer.reproductions.reproduction import Reproduction, Row
 
 RESULT, TABLE, PICTURE = "result.json", "table.csv", "figure.svg"
@@ -36,9 +35,10 @@ def reproduction_directory(out: Path, of: Reproduction, settings: dict[str, Any]
         try:
             yield store
         except BaseException:
-            if not begun and not any(run.trials for run in store.runs()) and not _known(out, of):
-                for name in (RESULT, TABLE, PICTURE):
-                    (out / name).unlink(missing_ok=True)
+            with suppress(EpsilometerError):  # what went wrong matters more
+                if not begun and not any(run.trials for run in store.runs()) and not _known(out, of):
+                    for name in (RESULT, TABLE, PICTURE):
+                        (out / name).unlink(missing_ok=True)
             raise
 
 
@@ -76,7 +76,7 @@ def write_rows(out: Path, of: Reproduction, settings: dict[str, Any], rows: Sequ
         RESULT: json.dumps(plain(document), indent=2) + "\n",
     }
     for name, text in texts.items():
-        _replace(out / name, text)
+        write_whole(out / name, text.encode(), anew=True)
     return [out / name for name in texts]
 
 
@@ -107,16 +107,3 @@ def _csv(table: Sequence[dict[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows(table)
     return text.getvalue()
-
-
-def _replace(path: Path, text: str) -> None:
-    """Put a file in place so that whoever looks sees the old one or the new one."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
