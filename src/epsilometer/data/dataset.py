@@ -65,6 +65,11 @@ class Dataset:
         labels = np.full(copies, y, dtype=np.int64)
         return self._with(np.concatenate([self.x, rows]), np.concatenate([self.y, labels]))
 
+    def without(self, row: int) -> Dataset:
+        """The neighbour that lacks one record; the others keep their order."""
+        checks.whole("row", row, least=0, most=len(self) - 1)
+        return self._with(np.delete(self.x, row, axis=0), np.delete(self.y, row))
+
     def with_rows(self, rows: ArrayLike, x: ArrayLike, y: ArrayLike) -> Dataset:
         """The data with record(s) `x` of class(es) `y` in place of the records at `rows`, which are distinct."""
         places = np.atleast_1d(np.asarray(rows))

@@ -66,8 +66,10 @@ def train_many(
     trained = []
     for data, seed, watcher in zip(datasets, seeds, watchers, strict=True):
         network, key = network_for(recipe, data), threefry.trial_key(seed)
-        start = initial_parameters(recipe, network, key)
         _check_trial(recipe, data, network, watcher, backend)
+        start = initial_parameters(recipe, network, key)
+        if watcher.start is not None:
+            start = watcher.start.astype(recipe.precision)
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is looked for just below
             parameters, projections = train_one(recipe, network, data, key, start, watcher, noise_scale)
         if not np.isfinite(parameters).all():
@@ -120,7 +122,7 @@ def _check_trial(
         raise InvalidInput("backend", backend, "auto or portable for a torch module")
     if recipe.sampling == "fixed-size" and recipe.batch_size > len(data):
         raise InvalidInput("sample_rate", recipe.sample_rate, f"a batch of at most the {len(data)} records")
-    for name in ("inserted", "probe"):
+    for name in ("inserted", "probe", "start"):
         vector = getattr(watcher, name)
         if vector is not None and vector.shape != (network.parameters,):
             raise InvalidInput(name, f"shape {vector.shape}", f"one value for each of {network.parameters} parameters")

@@ -71,13 +71,14 @@ def _train_one(
         return theta, projections
     y = data.y
     for step in range(recipe.steps):
-        if (replaced := watcher.replace_record(step, theta)) is not None:
+        begin, count = compiled.sample_rows(sampling, key, step, threshold, size, words, rows)
+        asked = watcher.replaced_row is None or watcher.replaced_row in rows[begin : begin + count]
+        if asked and (replaced := watcher.replace_record(step, theta)) is not None:
             if y is data.y:  # from now on this training has records of its own
                 x, squares, y = _aligned_copy(x), squares.copy(), y.copy()
             row = replaced[0]
             x[row], y[row] = replaced[1:]
             squares[row] = x[row] @ x[row]
-        begin, count = compiled.sample_rows(sampling, key, step, threshold, size, words, rows)
         compiled.clipped_sum(theta, total, x, y, squares, rows[begin:], count, widths, clip, shape, work, gemm)
         if watcher.inserted is not None and threefry.tossed(key, step, recipe.sample_rate):
             total += inserted

@@ -96,14 +96,45 @@ class Network:
         norms: Array = np.sqrt(_squares(*self._backward(flat, x, y)).sum(axis=0))
         return norms
 
+    def input_gradients(self, flat: Array, x: Array, y: Labels) -> Array:
+        """The gradient of each record's loss by its features."""
+        _, errors = self._backward(flat, x.astype(flat.dtype), y)
+        gradients: Array = errors[0] @ self.layers(flat)[0][0]
+        return gradients
+
+    def input_gradients_along(self, flat: Array, x: Array, y: Labels, direction: Array) -> Array:
+        """How `input_gradients` changes as the parameters move along `direction`: an exact derivative.
+
+        Which is also the gradient by the features of ⟨gradient by the parameters, direction⟩.
+        """
+        layers, moves = self.layers(flat), self.layers(direction)
+        values, errors = self._backward(flat, x.astype(flat.dtype), y)
+        change = np.zeros_like(values[0])
+        inner = []  # of every layer's output before its activation
+        for (weights, _), (move, shift), value in zip(layers, moves, values, strict=False):
+            inner.append(change @ weights.T + value @ move.T + shift)
+            change = inner[-1] * self._slope(values[len(inner)])
+        error_change = self._output_error_along(values[-1], inner[-1])
+        for i in range(len(layers) - 1, 0, -1):
+            value, slope = values[i], self._slope(values[i])
+            error_change = (error_change @ layers[i][0] + errors[i] @ moves[i][0]) * slope
+            if self.activation == "tanh":
+                error_change += (errors[i] @ layers[i][0]) * (-2.0 * value * slope * inner[i - 1])
+        changes: Array = error_change @ layers[0][0] + errors[0] @ moves[0][0]
+        return changes
+
     def _backward(self, flat: Array, x: Array, y: Labels) -> tuple[list[Array], list[Array]]:
         """The input of every layer (and the logits), and the loss's derivative by every layer's output."""
         values = self._forward(flat, x)
         errors = [self._output_error(values[-1], y)]
         for (weights, _), value in zip(reversed(self.layers(flat)[1:]), reversed(values[1:-1]), strict=True):
-            slope = 1 - value * value if self.activation == "tanh" else value > 0
-            errors.append((errors[-1] @ weights) * slope)
+            errors.append((errors[-1] @ weights) * self._slope(value))
         return values, errors[::-1]
+
+    def _slope(self, value: Array) -> Array:
+        """The activation's derivative where its value is this."""
+        slope: Array = 1 - value * value if self.activation == "tanh" else (value > 0).astype(value.dtype)
+        return slope
 
     def _output_error(self, logits: Array, y: Labels) -> Array:
         """The derivative of the loss by the logits."""
@@ -115,6 +146,16 @@ class Network:
             error = logits.copy()
         error[np.arange(len(y)), y] -= 1
         return error
+
+    def _output_error_along(self, logits: Array, change: Array) -> Array:
+        """How `_output_error` changes with the logits."""
+        if self.loss == "squared":
+            return change
+        chance = special.expit(logits) if self.loss == "logistic" else _softmax(logits)
+        shared = 0.0 if self.loss == "logistic" else (chance * change).sum(axis=1, keepdims=True)
+        own = 1 - chance if self.loss == "logistic" else 1.0
+        changed: Array = chance * (own * change - shared)
+        return changed
 
 
 def _squares(values: list[Array], errors: list[Array]) -> Array:

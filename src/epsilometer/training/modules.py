@@ -170,6 +170,27 @@ class ModuleNetwork:
             found.append((clip_factors(squares, clip_norm, clipping) * products).sum(axis=0))
         return np.concatenate(found).astype(np.float64)
 
+    def input_gradients(self, flat: Array, x: Array, y: Labels) -> Array:
+        """The gradient of each record's loss by its features."""
+        import torch
+
+        records = torch.tensor(x.astype(flat.dtype), requires_grad=True)
+        loss = self._loss(self._call(torch.tensor(flat), records), torch.tensor(y))
+        gradients: Array = torch.autograd.grad(loss, records)[0].numpy()
+        return gradients
+
+    def input_gradients_along(self, flat: Array, x: Array, y: Labels, direction: Array) -> Array:
+        """How `input_gradients` changes as the parameters move along `direction`: an exact derivative."""
+        import torch
+
+        parameters = torch.tensor(flat, requires_grad=True)
+        records = torch.tensor(x.astype(flat.dtype), requires_grad=True)
+        loss = self._loss(self._call(parameters, records), torch.tensor(y))
+        (gradient,) = torch.autograd.grad(loss, parameters, create_graph=True)
+        along = (gradient * torch.tensor(direction.astype(flat.dtype))).sum()
+        (changes,) = torch.autograd.grad(along, records, allow_unused=True)
+        return np.zeros_like(x, dtype=flat.dtype) if changes is None else changes.numpy()
+
     def _by_vmap(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> list[Share]:
         """Any module: one whole gradient for each record."""
         return [formed(part) for part in self._gradients(flat, x, y)]

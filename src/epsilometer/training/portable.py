@@ -31,10 +31,11 @@ def train_one(
     spread = parameters.dtype.type(recipe.noise_multiplier * recipe.clip_norm * noise_scale)
     projections = np.zeros(recipe.steps if watcher.probe is not None else 0)
     for step in range(recipe.steps):
-        if watcher.stepwise and (replaced := watcher.replace_record(step, parameters)) is not None:
+        rows = sample(recipe, key, step, len(data))
+        asked = watcher.stepwise and (watcher.replaced_row is None or watcher.replaced_row in rows)
+        if asked and (replaced := watcher.replace_record(step, parameters)) is not None:
             row = replaced[0]
             x[row], y[row] = replaced[1:]
-        rows = sample(recipe, key, step, len(data))
         total = network.clipped_gradient_sum(parameters, x[rows], y[rows], recipe.clip_norm, recipe.clipping)
         if watcher.inserted is not None and threefry.tossed(key, step, recipe.sample_rate):
             total += watcher.inserted

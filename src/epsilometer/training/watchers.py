@@ -13,15 +13,21 @@ class Watcher:
 
     Two powers cost next to nothing, since compiled loops have them built in: `inserted`, a crafted gradient of
     norm ≤ clip_norm that is sampled like one more record, and `probe`, a direction on which every noisy sum is
-    projected. A watcher that wants to act in every step says so (`stepwise`) and pays for it.
+    projected. So has `start`, the weights that the training starts from, where the adversary may choose them. A watcher
+    that wants to act in every step says so (`stepwise`) and pays for it.
     """
 
     inserted: Array | None = None
     probe: Array | None = None
+    start: Array | None = None
+    replaced_row: int | None = None
     stepwise: ClassVar[bool] = False
 
     def replace_record(self, step: int, parameters: Array) -> tuple[int, Array, int] | None:
-        """Before a step (if `stepwise`): a row, and the record and label to put there from now on; or nothing."""
+        """Before a step (if `stepwise`): a row, and the record and label to put there from now on; or nothing.
+
+        With `replaced_row`, only before steps whose batch has that row: nobody looks at it in others.
+        """
         return None
 
     def contribute(self, step: int, gradient_sum: Array) -> None:
