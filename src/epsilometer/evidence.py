@@ -7,6 +7,7 @@ says "member" iff score > t. World 1 ("in") has the canary, world 0 ("out") has 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -121,16 +122,11 @@ class PairedRuns:
 
 
 @dataclass(frozen=True, eq=False)
-class OneRun:
-    """Many canaries in one training, each included by its own fair coin.
+class CoinFlips:
+    """Scores of things that were included in a training by a fair coin each."""
 
-    True of them: the coins are independent and fair; the scores are *not* independent, so only bounds made
-    for one run (Steinke et al. 2023 and later) are valid here.
-
-    >>> OneRun(scores=[0.3, 1.5, -0.2], member=[0, 1, 0])
-    OneRun(3 canaries, 1 included, add-remove)
-    """
-
+    things: ClassVar[str] = "scores"
+    included: ClassVar[str] = "included"
     scores: Floats
     member: NDArray[np.bool_]
     relation: Relation
@@ -154,15 +150,42 @@ class OneRun:
         return {"out": int((~self.member).sum()), "in": int(self.member.sum())}
 
     def table(self) -> tuple[str, list[tuple[int, float]]]:
-        """The name of the column that says who was in, and (member, score) of each canary."""
+        """The name of the column that says who was in, and (member, score) of each."""
         return "member", list(zip(self.member.astype(int).tolist(), self.scores.tolist(), strict=True))
 
     def describe(self) -> str:
-        return f"{len(self.scores)} canaries, {int(self.member.sum())} of them included by their coins"
+        return f"{len(self.scores)} {self.things}, {int(self.member.sum())} of them {self.included} by their coins"
 
     def __repr__(self) -> str:
-        included = int(self.member.sum())
-        return f"OneRun({len(self.scores)} canaries, {included} included, {self.relation})"
+        included = f"{int(self.member.sum())} {self.included}"
+        return f"{type(self).__name__}({len(self.scores)} {self.things}, {included}, {self.relation})"
+
+
+class OneRun(CoinFlips):
+    """Many canaries in one training, each included by its own fair coin.
+
+    True of them: the coins are independent and fair; the scores are *not* independent, so only bounds made
+    for one run (Steinke et al. 2023 and later) are valid here.
+
+    >>> OneRun(scores=[0.3, 1.5, -0.2], member=[0, 1, 0])
+    OneRun(3 canaries, 1 included, add-remove)
+    """
+
+    things, included = "canaries", "included"
+
+
+class PerStep(CoinFlips):
+    """What single steps of a training have shown: in each, a crafted gradient was there or not, by a fair coin.
+
+    True of them: the coins are independent and fair. They speak of one step, in which the gradient is sampled for sure:
+    what a training of many subsampled steps leaks is for an accountant to say. That steps are independent and alike is
+    an assumption, true if each adds Gaussian noise to a sum in which nothing else moves; only family bounds are valid.
+
+    >>> PerStep(scores=[0.3, 1.5, -0.2], member=[0, 1, 0])
+    PerStep(3 scores of single steps, 1 with a gradient, add-remove)
+    """
+
+    things, included = "scores of single steps", "with a gradient"
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +210,7 @@ class Membership:
         return f"Membership({len(self.scores)} records, {members} member{'s' * (members != 1)})"
 
 
-def _check_game(evidence: PairedRuns | OneRun | Counts) -> None:
+def _check_game(evidence: PairedRuns | CoinFlips | Counts) -> None:
     object.__setattr__(evidence, "relation", Relation.of(evidence.relation))
     object.__setattr__(evidence, "group_size", checks.group_size(evidence.group_size))
 

@@ -7,6 +7,7 @@ from epsilometer.bounds.cosine import Cosines, cosine_canaries
 from epsilometer.bounds.curve import largest_noise_multiplier, refute_curve
 from epsilometer.bounds.eprocess import EProcess, eprocess
 from epsilometer.bounds.exact_rank import ExactRank, exact_rank
+from epsilometer.bounds.gaussian import StrengthLimit, gaussian_bound, gaussian_strength_limit, refute_step
 from epsilometer.bounds.method import Method, Sequential
 from epsilometer.bounds.methods import METHODS, default_method, method_as_dict, method_named
 from epsilometer.bounds.one_run import Threshold, one_run
@@ -44,6 +45,7 @@ __all__ = [
     "Sequential",
     "Simultaneous",
     "Split",
+    "StrengthLimit",
     "Threshold",
     "ThresholdStrategy",
     "UnionBound",
@@ -59,7 +61,9 @@ __all__ = [
     "eps_opt",
     "epsilon_from_rates",
     "exact_rank",
+    "gaussian_bound",
     "gaussian_strength",
+    "gaussian_strength_limit",
     "katz_log",
     "largest_noise_multiplier",
     "method_as_dict",
@@ -70,6 +74,7 @@ __all__ = [
     "refutation_power",
     "refute_curve",
     "refute_one_run",
+    "refute_step",
     "trials_to_refute",
     "upper_limit",
 ]

@@ -1,0 +1,137 @@
+"""Family bounds: what follows if the training is a Gaussian mechanism of some strength μ (Nasr et al. 2023).
+
+That no μ below a limit explains the scores is a test like any other. The family enters afterwards: one number then
+fixes a whole curve, so that ε at any δ follows, also at a δ far beyond what so many trials could show by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epsilometer import checks
+from epsilometer.bounds.curve import largest_noise_multiplier, refute_curve
+from epsilometer.bounds.method import Method
+from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
+from epsilometer.claims import Claim, GaussianClaim
+from epsilometer.errors import EvidenceMismatch, InvalidInput
+from epsilometer.evidence import Counts, PairedRuns, PerStep
+
+NAME = "gaussian"
+
+
+@dataclass(frozen=True, repr=False)
+class StrengthLimit:
+    """With this confidence, what gave the scores is not μ'-Gaussian DP for any μ' below `mu`."""
+
+    mu: float
+    confidence: float
+    method: str
+    kind: Kind
+    scores: int
+
+    def __str__(self) -> str:
+        return f"μ ≥ {self.mu:.4g} from {self.scores} scores, {self.confidence:.12g} confidence, {self.method}"
+
+    def __repr__(self) -> str:
+        return f"StrengthLimit({self})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"mu": self.mu, "scores": self.scores, "strength_method": self.method}
+
+
+def gaussian_strength_limit(
+    evidence: PairedRuns | Counts | PerStep,
+    *,
+    confidence: float = 0.95,
+    method: Method | None = None,
+    direction: str = "higher",
+) -> StrengthLimit:
+    """The largest μ below which every Gaussian curve is refuted; of one step, for the scores of single steps.
+
+    For trials it is certified: a statement about one curve after another. `method` and `direction` are as in
+    `refute_curve`. Scores of single steps are taken to be independent and alike, which is part of the family.
+
+    >>> gaussian_strength_limit(Counts(tp=60, fp=5, fn=40, tn=95))
+    StrengthLimit(μ ≥ 1.202 from 200 scores, 0.95 confidence, clopper-pearson (counts))
+    """
+    pairs = _as_pairs(evidence)
+    limit = largest_noise_multiplier(
+        pairs,
+        lambda sigma: GaussianClaim(1.0 / sigma, pairs.relation),
+        confidence=confidence,
+        method=method,
+        direction=direction,
+        relative_tolerance=1e-3,
+    )
+    mu = 0.0 if np.isinf(limit.noise_multiplier) else 1.0 / limit.noise_multiplier
+    kind = Kind.FAMILY if isinstance(evidence, PerStep) else limit.kind
+    return StrengthLimit(mu, confidence, limit.method, kind, sum(_sizes(pairs)))
+
+
+def gaussian_bound(
+    evidence: PairedRuns | Counts | PerStep,
+    *,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    method: Method | None = None,
+    direction: str = "higher",
+    composed: Callable[[float], float] | None = None,
+) -> LowerBound:
+    """ε at δ of the Gaussian mechanism of the least strength that the scores allow.
+
+    Trials speak of the whole training, taken to be μ-Gaussian DP. Single steps speak of one; `composed` says what ε
+    follows from the μ of each for the training (an accountant's answer, at the same δ).
+
+    >>> gaussian_bound(Counts(tp=60, fp=5, fn=40, tn=95), delta=1e-5).epsilon.round(2)
+    5.4
+    """
+    checks.delta(delta)
+    if (composed is not None) != isinstance(evidence, PerStep):
+        expected = "a function from the μ of a step to ε, for the scores of single steps and for these only"
+        raise InvalidInput("composed", composed, expected)
+    limit = gaussian_strength_limit(evidence, confidence=confidence, method=method, direction=direction)
+    epsilon = GaussianClaim(limit.mu, evidence.relation).epsilon_at(delta) if composed is None else composed(limit.mu)
+    estimate = limit.kind is Kind.ESTIMATE
+    return LowerBound(
+        epsilon=np.float64(epsilon),
+        delta=delta,
+        confidence=confidence,
+        relation=evidence.relation,
+        method=f"{NAME} family, {limit.method}",
+        kind=Kind.ESTIMATE if estimate else Kind.FAMILY,
+        proof=limit,
+        group_size=evidence.group_size,
+    )
+
+
+def refute_step(
+    evidence: PerStep, claim: Claim, *, confidence: float = 0.95, method: Method | None = None
+) -> ClaimTest:
+    """Test what is claimed of one step, `GaussianClaim(sensitivity/σ)`, on the scores of single steps."""
+    test = refute_curve(_as_pairs(evidence), claim, confidence=confidence, method=method)
+    return ClaimTest(test.refuted, claim, confidence, test.method, Kind.FAMILY, test.proof, test.claimed_tpr)
+
+
+def _as_pairs(evidence: object) -> PairedRuns | Counts:
+    if isinstance(evidence, PerStep):
+        if not 0 < evidence.member.sum() < len(evidence.member):
+            raise InvalidInput("member", "all alike", "steps with and without a gradient", "see more steps")
+        return PairedRuns(
+            evidence.scores[~evidence.member], evidence.scores[evidence.member], evidence.relation, evidence.group_size
+        )
+    if not isinstance(evidence, PairedRuns | Counts):
+        raise EvidenceMismatch(
+            f"{NAME} needs independent trials (PairedRuns, Counts) or single steps (PerStep), "
+            f"got {type(evidence).__name__}"
+        )
+    return evidence
+
+
+def _sizes(pairs: PairedRuns | Counts) -> tuple[int, int]:
+    if isinstance(pairs, Counts):
+        return pairs.out_trials, pairs.in_trials
+    return len(pairs.out_scores), len(pairs.in_scores)
