@@ -8,7 +8,22 @@ __version__ = "0.1.0"
 # Public names and the rooms they live in. Rooms load on first use, so that `epsilometer --help` is quick.
 _HOMES = {
     "epsilometer.accounting": ("DpSgd", "UpperBound", "account", "calibrate", "compare", "curve"),
-    "epsilometer.adversaries": ("Backdoor", "Canaries", "ClipBkd", "Gradient", "MembershipAttack"),
+    "epsilometer.adversaries": (
+        "Access",
+        "AdaptivePoison",
+        "Api",
+        "Backdoor",
+        "Canaries",
+        "ClipBkd",
+        "Gradient",
+        "GradientSteps",
+        "HiddenState",
+        "Intermediate",
+        "MaliciousDataset",
+        "MembershipAttack",
+        "StaticPoison",
+        "WorstCaseInit",
+    ),
     "epsilometer.audit": (
         "AuditResult",
         "Faults",
@@ -47,6 +62,8 @@ _HOMES = {
         "eprocess",
         "eps_opt",
         "exact_rank",
+        "gaussian_bound",
+        "gaussian_strength_limit",
         "katz_log",
         "largest_noise_multiplier",
         "one_run",
@@ -55,12 +72,13 @@ _HOMES = {
         "refutation_power",
         "refute_curve",
         "refute_one_run",
+        "refute_step",
         "trials_to_refute",
     ),
     "epsilometer.claims": ("Claim", "CurveClaim", "GaussianClaim", "PointClaim", "Relation"),
     "epsilometer.data": ("Dataset", "digits", "load"),
     "epsilometer.errors": ("EpsilometerError", "EvidenceMismatch", "InvalidInput", "RelationMismatch"),
-    "epsilometer.evidence": ("Counts", "Membership", "OneRun", "PairedRuns"),
+    "epsilometer.evidence": ("Counts", "Membership", "OneRun", "PairedRuns", "PerStep"),
     "epsilometer.mechanisms": ("PrivateRidge", "audit_ridge"),
     "epsilometer.report": ("summary", "to_json"),
     "epsilometer.training": ("Recipe", "Watcher", "train", "train_many"),
@@ -70,7 +88,22 @@ __all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
 
 if TYPE_CHECKING:
     from epsilometer.accounting import DpSgd, UpperBound, account, calibrate, compare, curve
-    from epsilometer.adversaries import Backdoor, Canaries, ClipBkd, Gradient, MembershipAttack
+    from epsilometer.adversaries import (
+        Access,
+        AdaptivePoison,
+        Api,
+        Backdoor,
+        Canaries,
+        ClipBkd,
+        Gradient,
+        GradientSteps,
+        HiddenState,
+        Intermediate,
+        MaliciousDataset,
+        MembershipAttack,
+        StaticPoison,
+        WorstCaseInit,
+    )
     from epsilometer.audit import (
         AuditResult,
         Faults,
@@ -111,6 +144,7 @@ if TYPE_CHECKING:
         refutation_power,
         refute_curve,
         refute_one_run,
+        refute_step,
         trials_to_refute,
     )
     from epsilometer.bounds.bayesian import bayesian
@@ -123,7 +157,7 @@ if TYPE_CHECKING:
     from epsilometer.data import Dataset
     from epsilometer.data.digits import digits
     from epsilometer.errors import EpsilometerError, EvidenceMismatch, InvalidInput, RelationMismatch
-    from epsilometer.evidence import Counts, Membership, OneRun, PairedRuns
+    from epsilometer.evidence import Counts, Membership, OneRun, PairedRuns, PerStep
     from epsilometer.mechanisms import PrivateRidge, audit_ridge
     from epsilometer.report import summary, to_json
     from epsilometer.training import Recipe, Watcher, train, train_many

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from epsilometer import ClipBkd, Dataset, Gradient, InvalidInput, Recipe, Relation, digits, train
-from epsilometer.adversaries import ADVERSARIES, IN, OUT, Game
+from epsilometer.adversaries import ADVERSARIES, IN, OUT, Controls, Game, Sees
 from epsilometer.adversaries.clipbkd import least_singular_direction
 
 SEED = np.random.SeedSequence(0)
@@ -100,7 +100,10 @@ def test_the_least_singular_direction_is_the_flattest() -> None:
 def test_every_adversary_states_its_threat_model() -> None:
     for name, adversary in ADVERSARIES.items():
         assert adversary.name == name
-        assert all((adversary.summary, adversary.threat.sees, adversary.threat.controls, adversary.threat.knows))
+        assert adversary.summary
+        assert isinstance(adversary.threat.sees, Sees)
+        assert all(isinstance(power, Controls) for power in adversary.threat.controls)
+        assert adversary().needs.knows
 
 
 def test_impossible_games_are_refused_in_words(data: Dataset) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from epsilometer import AuditResult, Gradient, InvalidInput
-from epsilometer.adversaries import Adversary, Game, ThreatModel
+from epsilometer.adversaries import Adversary, Game, Sees, ThreatModel
 from epsilometer.adversaries.game import ScoringWatcher
 from epsilometer.audit import Auto, Inline, Local, OnRay, Plan, TrialsFailed, executor_named, run, spec_from_dict
 from epsilometer.audit.executors import auto
@@ -132,7 +132,7 @@ class Deadly(Adversary):
     how: str = "exit"
     name: ClassVar[str] = "deadly"
     summary: ClassVar[str] = "for tests"
-    threat: ClassVar[ThreatModel] = ThreatModel("nothing", "a process", "its way")
+    threat: ClassVar[ThreatModel] = ThreatModel(Sees.FINAL_MODEL, (), "its way")
 
     def craft(self, recipe, data, relation, seed) -> Game:
         watched = []

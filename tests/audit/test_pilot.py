@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from epsilometer import ClipBkd, Dataset, ExactRank, Inline, InvalidInput, Local, PairedRuns, PointClaim, Recipe, run
-from epsilometer.adversaries import Adversary, Canaries, Game, ThreatModel
+from epsilometer.adversaries import Adversary, Canaries, Game, Sees, ThreatModel
 from epsilometer.audit import MemoryStore, Plan, SqliteStore, choose_adversary, pilot, trial
 from epsilometer.bounds import ClopperPearson, EProcess, Fixed, UnionBound
 from epsilometer.bounds.one_run import one_run_epsilon
@@ -245,7 +245,7 @@ class Synthetic(Adversary):
     number: int
     name: ClassVar[str] = "synthetic"
     summary: ClassVar[str] = "scores of known ε"
-    threat: ClassVar[ThreatModel] = ThreatModel("nothing", "nothing", "nothing")
+    threat: ClassVar[ThreatModel] = ThreatModel(Sees.FINAL_MODEL, (), "nothing")
 
     def craft(self, recipe, data, relation, seed) -> Game:
         return Game(data, data, relation, 1, lambda _: None)  # nobody watches: scores are drawn below

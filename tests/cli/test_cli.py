@@ -33,7 +33,10 @@ def scores(tmp_path: Path) -> Path:
     return path
 
 
-COMMANDS = ["init", "check", "audit", "runs", "account", "bound", "compare", "calibrate", "power", "reproduce", "list"]
+COMMANDS = [
+    "init", "check", "audit", "ladder", "runs", "account", "bound", "compare", "calibrate", "power", "reproduce",
+    "list",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -288,7 +291,7 @@ def test_options_win_over_the_spec(tmp_path: Path) -> None:
     shown = epsilometer("audit", "spec.toml", "--epsilon", "3", "--adversary", "gradient", "--json", cwd=tmp_path)
     document = json.loads(shown.stdout)
     assert document["claim"]["epsilon"] == pytest.approx(3.0, abs=5e-3)
-    assert document["plan"]["adversary"] == {"name": "gradient", "coordinates": 20}
+    assert document["plan"]["adversary"] == {"name": "gradient", "coordinates": 20, "direction": "watermark"}
 
 
 def test_ctrl_c_is_exit_code_130() -> None:

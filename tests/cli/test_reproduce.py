@@ -4,48 +4,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from program import Shown
 
-from epsilometer.cli.app import _run
 from epsilometer.reproductions import REPRODUCTIONS, Reproduction
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory on a machine without network, without data files, and with an empty cache."""
-    for name in ("work", "data", "cache"):
-        (tmp_path / name).mkdir()
-    nowhere = "http://127.0.0.1:9"
-    environment = {"https_proxy": nowhere, "http_proxy": nowhere, "no_proxy": "", "COLUMNS": "200"}
-    environment |= {"XDG_CACHE_HOME": str(tmp_path / "cache"), "EPSILOMETER_DATA": str(tmp_path / "data")}
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(tmp_path / "work")
-    return tmp_path / "work"
-
-
-@dataclass(frozen=True)
-class Shown:
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def here(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Shown]:
-    """The program without a process of its own: many mistakes in little time."""
-
-    def epsilometer(*arguments: str) -> Shown:
-        monkeypatch.setattr(sys, "argv", ["epsilometer", *arguments])
-        capsys.readouterr()
-        code = _run()
-        return Shown(code, *capsys.readouterr())
-
-    return epsilometer
 
 
 def there(*arguments: str) -> Shown:
@@ -80,7 +46,7 @@ B = "jagielski-appendix-b"
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["jagielski-tabel2"], "NAME = 'jagielski-tabel2': expected one of jagielski-appendix-b, jagielski-figure2, "),
+        (["jagielski-tabel2"], "NAME = 'jagielski-tabel2': expected one of annamalai-init, cebere-gcr, jagielski"),
         (["jagielski-tabel2"], "did you mean 'jagielski-table2'?"),
         (
             ["jagielski-table2", "--only", "init=fixd"],

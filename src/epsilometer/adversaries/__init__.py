@@ -1,5 +1,7 @@
 """Adversaries, one file each: craft, watch, score."""
 
+from epsilometer.adversaries.adaptive_poison import AdaptivePoison
+from epsilometer.adversaries.api import Api
 from epsilometer.adversaries.backdoor import Backdoor
 from epsilometer.adversaries.canaries import Canaries
 from epsilometer.adversaries.clipbkd import ClipBkd
@@ -11,26 +13,49 @@ from epsilometer.adversaries.game import (
     CanaryWatcher,
     Game,
     ScoringWatcher,
-    ThreatModel,
 )
 from epsilometer.adversaries.gradient import Gradient
+from epsilometer.adversaries.gradient_steps import GradientSteps
+from epsilometer.adversaries.hidden_state import HiddenState
+from epsilometer.adversaries.intermediate import Intermediate
+from epsilometer.adversaries.malicious_dataset import MaliciousDataset
 from epsilometer.adversaries.membership import MembershipAttack
+from epsilometer.adversaries.powers import Access, Controls, Sees, ThreatModel
+from epsilometer.adversaries.static_poison import StaticPoison
+from epsilometer.adversaries.worst_case_init import WorstCaseInit
 
-ADVERSARIES: dict[str, type[Adversary]] = {a.name: a for a in (Gradient, ClipBkd, Backdoor, Canaries, MembershipAttack)}
+_NASR = (Api, StaticPoison, Intermediate, AdaptivePoison, Gradient, MaliciousDataset)  # from weak to strong
+LADDER: tuple[str, ...] = tuple(adversary.name for adversary in _NASR)
+ADVERSARIES: dict[str, type[Adversary]] = {
+    adversary.name: adversary
+    for adversary in (*_NASR, GradientSteps, HiddenState, WorstCaseInit, ClipBkd, Backdoor, Canaries, MembershipAttack)
+}
 
 __all__ = [
     "ADVERSARIES",
     "IN",
+    "LADDER",
     "OUT",
+    "Access",
+    "AdaptivePoison",
     "Adversary",
+    "Api",
     "Backdoor",
     "Canaries",
     "CanaryGame",
     "CanaryWatcher",
     "ClipBkd",
+    "Controls",
     "Game",
     "Gradient",
+    "GradientSteps",
+    "HiddenState",
+    "Intermediate",
+    "MaliciousDataset",
     "MembershipAttack",
     "ScoringWatcher",
+    "Sees",
+    "StaticPoison",
     "ThreatModel",
+    "WorstCaseInit",
 ]

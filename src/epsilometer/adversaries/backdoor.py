@@ -9,8 +9,9 @@ import numpy as np
 
 from epsilometer import checks
 from epsilometer.adversaries.final_model import FinalOutputs
-from epsilometer.adversaries.game import Adversary, Game, ThreatModel
+from epsilometer.adversaries.game import Adversary, Game
 from epsilometer.adversaries.poisoning import Poison
+from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset, FeatureDataset
 from epsilometer.errors import InvalidInput
@@ -31,11 +32,7 @@ class Backdoor(Adversary):
     probes: int = 100
     name: ClassVar[str] = "backdoor"
     summary: ClassVar[str] = "a pattern in the corner of images, and another label (Gu et al. 2017)"
-    threat: ClassVar[ThreatModel] = ThreatModel(
-        sees="the final model",
-        controls="k training images",
-        knows="recipe and data",
-    )
+    threat: ClassVar[ThreatModel] = ThreatModel(Sees.FINAL_MODEL, (Controls.RECORDS,))
 
     def __post_init__(self) -> None:
         checks.group_size(self.copies, "copies")

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer import checks
-from epsilometer.adversaries.game import Adversary, CanaryGame, CanaryWatcher, ThreatModel
+from epsilometer.adversaries.game import Adversary, CanaryGame, CanaryWatcher
+from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput, unknown_name
@@ -40,11 +41,7 @@ class Canaries(Adversary):
     name: ClassVar[str] = "canaries"
     summary: ClassVar[str] = "many canaries in one training, each by a coin (Steinke et al. 2023)"
     gives: ClassVar[type] = OneRun
-    threat: ClassVar[ThreatModel] = ThreatModel(
-        sees="every update, or the final model",
-        controls="many records or gradients, each included by a coin",
-        knows="recipe and data",
-    )
+    threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.GRADIENTS,))
 
     def __post_init__(self) -> None:
         checks.whole("canaries", self.canaries, least=1, most=10**7)
@@ -53,6 +50,11 @@ class Canaries(Adversary):
                 raise unknown_name(argument, value, valid)
         if self.kind == "gradients" and self.sees == "model":
             raise InvalidInput("sees", self.sees, "updates for gradients", "a gradient has no loss; use records")
+
+    @property
+    def needs(self) -> ThreatModel:
+        seen = Sees.EVERY_MODEL if self.sees == "updates" else Sees.FINAL_MODEL
+        return ThreatModel(seen, (Controls.GRADIENTS if self.kind == "gradients" else Controls.RECORDS,))
 
     def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> CanaryGame:
         if relation is Relation.REPLACE:
@@ -89,6 +91,13 @@ class Canaries(Adversary):
         return CanaryGame(self.canaries, relation, world, watch)
 
 
+def expected_gradient(network: Network | ModuleNetwork, recipe: Recipe, data: Dataset, parameters: Array) -> Array:
+    """What the natural records are expected to contribute to a step at this model."""
+    x = data.x.astype(parameters.dtype)
+    whole = network.clipped_gradient_sum(parameters, x, data.y, recipe.clip_norm, recipe.clipping)
+    return recipe.sample_rate * whole
+
+
 class _Diracs(CanaryWatcher):
     """Adds C at an included canary's place with probability q in each step, and adds up what is seen there.
 
@@ -113,9 +122,7 @@ class _Diracs(CanaryWatcher):
         self._seen = np.zeros(len(places))
 
     def replace_record(self, step: int, parameters: Array) -> None:
-        x, recipe = self._data.x.astype(parameters.dtype), self._recipe
-        whole = self._network.clipped_gradient_sum(parameters, x, self._data.y, recipe.clip_norm, recipe.clipping)
-        self._natural = recipe.sample_rate * whole
+        self._natural = expected_gradient(self._network, self._recipe, self._data, parameters)
 
     def contribute(self, step: int, gradient_sum: Array) -> None:
         sampled = self._included[self._rng.random(len(self._included)) < self._recipe.sample_rate]

@@ -11,8 +11,9 @@ import numpy as np
 from epsilometer import checks
 from epsilometer.adversaries.feature_poison import image_along
 from epsilometer.adversaries.final_model import FinalOutputs, identity
-from epsilometer.adversaries.game import Adversary, Game, ThreatModel
+from epsilometer.adversaries.game import Adversary, Game
 from epsilometer.adversaries.poisoning import CONTRASTS, Poison, rows_to_poison
+from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset, FeatureDataset
 from epsilometer.errors import InvalidInput, unknown_name
@@ -38,11 +39,7 @@ class ClipBkd(Adversary):
     norm: float | None = None
     name: ClassVar[str] = "clipbkd"
     summary: ClassVar[str] = "poisoned records along the least singular vector (Jagielski et al. 2020)"
-    threat: ClassVar[ThreatModel] = ThreatModel(
-        sees="the final model",
-        controls="k training records",
-        knows="recipe and data",
-    )
+    threat: ClassVar[ThreatModel] = ThreatModel(Sees.FINAL_MODEL, (Controls.RECORDS,))
 
     def __post_init__(self) -> None:
         checks.group_size(self.copies, "copies")

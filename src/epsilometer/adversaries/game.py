@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilometer.adversaries.powers import ThreatModel
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.evidence import PairedRuns
@@ -64,15 +65,6 @@ class CanaryGame:
     group_size: int = 1
 
 
-@dataclass(frozen=True)
-class ThreatModel:
-    """What an adversary sees, controls and knows, in plain words."""
-
-    sees: str
-    controls: str
-    knows: str
-
-
 class Adversary(ABC):
     """Crafts a game. Subclasses are frozen dataclasses whose fields are the adversary's settings."""
 
@@ -93,6 +85,11 @@ class Adversary(ABC):
     def reads(self, data: Dataset) -> dict[str, Any]:
         """What of the data decides its game beside records and labels."""
         return {}
+
+    @property
+    def needs(self) -> ThreatModel:
+        """The powers that it needs with these settings."""
+        return self.threat
 
     @property
     def group_size(self) -> int:

@@ -6,51 +6,50 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epsilometer import checks
 from epsilometer.accounting.renyi import log_mixture
-from epsilometer.adversaries.game import IN, Adversary, Game, ScoringWatcher, ThreatModel
+from epsilometer.adversaries.game import IN, Adversary, Game, ScoringWatcher
+from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
-from epsilometer.errors import InvalidInput
+from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.training import Array, Recipe, Watcher, network_for, train
+
+DIRECTIONS = {
+    "watermark": "±C/√n alternating on the n parameters that natural gradients move least",
+    "dirac": "C on the one parameter that they move least",
+    "random": "norm C in a random direction",
+}
 
 
 @dataclass(frozen=True)
 class Gradient(Adversary):
     """Inserts a crafted gradient of norm C with probability q at each step, and sees every update.
 
-    The watermark sits on the `coordinates` parameters that natural gradients move least, ±C/√coordinates
-    alternating. The score is the exact log-likelihood ratio of the two worlds given the projections of all
-    updates on the watermark, under the *claimed* noise: no better test exists when natural gradients vanish
-    on the watermark.
+    `direction` is a watermark on `coordinates` parameters, a Dirac on one, or random. The score is the exact
+    log-likelihood ratio of the two worlds given the projections of all updates on it, under the *claimed* noise: no
+    better test exists when natural gradients vanish there.
     """
 
     coordinates: int = 20
+    direction: str = "watermark"
     name: ClassVar[str] = "gradient"
     summary: ClassVar[str] = "crafted gradient, sees every update (Nasr et al. 2021, adversary 5)"
-    threat: ClassVar[ThreatModel] = ThreatModel(
-        sees="every model during training",
-        controls="the gradient of one record",
-        knows="recipe and data",
-    )
+    threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.GRADIENTS,))
 
     def __post_init__(self) -> None:
         checks.whole("coordinates", self.coordinates, least=1)
+        if self.direction not in DIRECTIONS:
+            raise unknown_name("direction", self.direction, DIRECTIONS)
 
     def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
-        parameters = network_for(recipe, data).parameters
-        if self.coordinates > parameters:
-            raise InvalidInput("coordinates", self.coordinates, f"at most the model's {parameters} parameters")
         if recipe.noise_multiplier == 0:
             raise InvalidInput(
                 "noise_multiplier", 0, "noise > 0 for a likelihood ratio", "use the clipbkd adversary instead"
             )
-        movement = _Movement(parameters)
-        train(recipe, data, seed, movement, noise_scale=0.0)
-        quiet = np.argsort(movement.total, kind="stable")[: self.coordinates]
-        direction = np.zeros(parameters)
-        direction[quiet] = np.where(np.arange(self.coordinates) % 2 == 0, 1, -1) / np.sqrt(self.coordinates)
+        direction = self._direction(recipe, data, seed)
         # What the canary contributes in each world, in clip norms along the direction.
         absent = -1.0 if relation is Relation.REPLACE else 0.0
 
@@ -58,6 +57,28 @@ class Gradient(Adversary):
             return _Watermark(recipe, direction, inserted=1.0 if world == IN else absent, absent=absent)
 
         return Game(data, data, relation, 1, watch)
+
+    def _direction(self, recipe: Recipe, data: Dataset, seed: np.random.SeedSequence) -> Floats:
+        """A unit vector of parameters."""
+        parameters = network_for(recipe, data).parameters
+        if self.direction == "random":
+            drawn = np.random.default_rng(seed).normal(size=parameters)
+            return drawn / np.linalg.norm(drawn)
+        count = 1 if self.direction == "dirac" else self.coordinates
+        direction = np.zeros(parameters)
+        signs = np.where(np.arange(count) % 2 == 0, 1, -1)
+        direction[quiet_coordinates(recipe, data, count, seed)] = signs / np.sqrt(count)
+        return direction
+
+
+def quiet_coordinates(recipe: Recipe, data: Dataset, count: int, seed: np.random.SeedSequence) -> NDArray[np.int64]:
+    """The parameters that natural gradients move least in a training by this recipe."""
+    parameters = network_for(recipe, data).parameters
+    if count > parameters:
+        raise InvalidInput("coordinates", count, f"at most the model's {parameters} parameters")
+    movement = _Movement(parameters)
+    train(recipe, data, seed, movement)
+    return np.argsort(movement.total, kind="stable")[:count]
 
 
 class _Movement(Watcher):
@@ -68,9 +89,8 @@ class _Movement(Watcher):
     def __init__(self, parameters: int) -> None:
         self.total = np.zeros(parameters)
 
-    def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
-        self.total += np.abs(noisy_sum)
-        return False
+    def contribute(self, step: int, gradient_sum: Array) -> None:
+        self.total += np.abs(gradient_sum)
 
 
 class _Watermark(ScoringWatcher):

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer import checks
-from epsilometer.adversaries.game import Adversary, CanaryGame, CanaryWatcher, ThreatModel
+from epsilometer.adversaries.game import Adversary, CanaryGame, CanaryWatcher
+from epsilometer.adversaries.powers import Sees, ThreatModel
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
@@ -34,9 +35,7 @@ class MembershipAttack(Adversary):
     summary: ClassVar[str] = "natural records, guessed by their loss (Yeom et al. 2018)"
     gives: ClassVar[type] = OneRun
     threat: ClassVar[ThreatModel] = ThreatModel(
-        sees="the final model",
-        controls="nothing; natural records are in by coins",
-        knows="the records, and which of the others are in",
+        Sees.FINAL_MODEL, (), knows="the records, and which of the others are in"
     )
 
     def __post_init__(self) -> None:

@@ -10,12 +10,13 @@ from typing import Any
 
 from epsilometer import checks
 from epsilometer.accounting import ACCOUNTANTS, UpperBound, account, calibrate, curve
-from epsilometer.adversaries import ADVERSARIES, Adversary
+from epsilometer.adversaries import ADVERSARIES, Access, Adversary
+from epsilometer.audit.per_step import ComposedSteps
 from epsilometer.bounds import METHODS, EProcess, Method, default_method, method_as_dict, method_named
 from epsilometer.claims import Claim, CurveClaim, PointClaim, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput, unknown_name
-from epsilometer.evidence import OneRun
+from epsilometer.evidence import CoinFlips, PerStep
 from epsilometer.plain import plain
 from epsilometer.training import ModuleNetwork, Recipe, engine_of, network_for
 
@@ -51,14 +52,19 @@ class Plan:
     seed: int = 0
     faults: Faults = field(default_factory=Faults)
     accountant: str = "pld"
+    access: Access = field(default_factory=Access)  # decides no score, only who may play
 
     def __post_init__(self) -> None:
         if not isinstance(self.claim, Claim):
             raise InvalidInput("claim", self.claim, "a claim such as claim_curve(recipe) or PointClaim(epsilon, delta)")
         if not isinstance(self.adversary, Adversary):
             raise InvalidInput("adversary", self.adversary, "an adversary such as Gradient()")
-        one_run = self.adversary.gives is OneRun
-        defaults = {"trials": 1 if one_run else 500, "method": default_method(self.adversary.gives)}
+        gives = self.adversary.gives
+        by_coins, per_step = issubclass(gives, CoinFlips), gives is PerStep
+        defaults = {
+            "trials": (2 if per_step else 1) if by_coins else 500,
+            "method": ComposedSteps(self.recipe.mechanism) if per_step else default_method(gives),
+        }
         for name, default in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
@@ -66,13 +72,14 @@ class Plan:
             raise InvalidInput("method", self.method, "a method such as ExactRank()", "method_named(name) gives one")
         if isinstance(self.method, EProcess):  # it may stop the audit, which only the trials' own order allows
             object.__setattr__(self, "method", replace(self.method, in_order=True))
-        least, what = (1, "trainings with all canaries") if one_run else (2, "counted for each world")
+        least, what = (1, "trainings with all canaries") if by_coins else (2, "counted for each world")
         checks.whole("trials", self.trials, least=least, most=10**8, remedy=f"trials are {what}")
         if self.method.takes is not self.adversary.gives:
             fitting = [name for name in METHODS if name != "fixed" and method_named(name).takes is self.adversary.gives]
-            expected = f"a method for {self.adversary.name} ({', '.join(fitting)})"
+            expected = f"a method for {self.adversary.name} ({', '.join(fitting) or ComposedSteps.name})"
             given = getattr(self.method, "thresholds", self.method).name
             raise InvalidInput("method", given, expected, "leave it out for the default")
+        self._require_powers()
         checks.confidence(self.confidence)
         checks.whole("seed", self.seed, least=0)
         checks.delta(self.delta)
@@ -91,6 +98,17 @@ class Plan:
             raise InvalidInput(
                 "sampling", self.recipe.sampling, "poisson or full for a curve, which accountants prove for these only",
                 "claim a point instead",
+            )  # fmt: skip
+
+    def _require_powers(self) -> None:
+        """Nobody plays who needs more than the training grants: better to say so before any training."""
+        lacking = self.access.lacks(self.adversary.needs)
+        if lacking:
+            able = [name for name, kind in ADVERSARIES.items() if not self.access.lacks(kind().needs)]
+            raise InvalidInput(
+                "adversary", self.adversary.describe(),
+                f"one that needs no more than this training grants ({self.access}); it also needs {', '.join(lacking)}",
+                f"these would work: {', '.join(able)}" if able else "no adversary here works with so little",
             )  # fmt: skip
 
     @property

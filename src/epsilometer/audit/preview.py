@@ -15,7 +15,7 @@ from epsilometer.audit.plan import Plan
 from epsilometer.audit.trial import craft, worlds_of
 from epsilometer.audit.verdict import ENOUGH_POWER
 from epsilometer.bounds import Kind
-from epsilometer.evidence import OneRun, PairedRuns
+from epsilometer.evidence import CoinFlips, PairedRuns
 
 PROBE = 2  # trials
 
@@ -73,17 +73,18 @@ def preview(plan: Plan) -> Preview:
     )
 
 
-def _always_right(plan: Plan) -> PairedRuns | OneRun:
+def _always_right(plan: Plan) -> PairedRuns | CoinFlips:
     """The evidence of an attack that is always right."""
     game = craft(plan)
     if isinstance(game, CanaryGame):
         member = np.arange(game.canaries * plan.trials) % 2
-        return OneRun(member.astype(np.float64), member, game.relation, game.group_size)
+        kind: type[CoinFlips] = plan.adversary.gives
+        return kind(member.astype(np.float64), member, game.relation, game.group_size)
     scores = np.arange(plan.trials, dtype=np.float64)
     return PairedRuns(scores - plan.trials, scores, game.relation, game.group_size)
 
 
-def _power(plan: Plan, best: PairedRuns | OneRun) -> float:
+def _power(plan: Plan, best: PairedRuns | CoinFlips) -> float:
     """Against all that half of the noise could leak: groups count as if their records always came together."""
     recipe = plan.recipe
     noise = recipe.noise_multiplier / (2 * best.group_size)

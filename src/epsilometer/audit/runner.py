@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from epsilometer.accounting import DpSgd, UpperBound, curve
+from epsilometer.accounting import DpSgd, UpperBound, account, curve
 from epsilometer.audit.executors import Executor, Inline
 from epsilometer.audit.groups import Groups
 from epsilometer.audit.plan import Plan
@@ -14,9 +15,9 @@ from epsilometer.audit.progress import Progress, Reporter
 from epsilometer.audit.store import MemoryStore, Store
 from epsilometer.audit.tally import Tally
 from epsilometer.audit.verdict import Verdict, decide
-from epsilometer.bounds import ClaimTest, LowerBound, NoiseLimit, Sequential, largest_noise_multiplier
+from epsilometer.bounds import ClaimTest, Kind, LowerBound, NoiseLimit, Sequential, largest_noise_multiplier
 from epsilometer.claims import Claim
-from epsilometer.evidence import OneRun, PairedRuns
+from epsilometer.evidence import CoinFlips, PairedRuns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,11 +25,12 @@ class AuditResult:
     """What an audit found, from scores to verdict. `seconds` is the only part that varies between runs."""
 
     plan: Plan
-    evidence: PairedRuns | OneRun
+    evidence: PairedRuns | CoinFlips
     upper_bound: UpperBound
     lower_bound: LowerBound
     test: ClaimTest
     noise_limit: NoiseLimit | None  # none where no accountant's curve fits the training
+    family_bound: LowerBound | None  # what follows from that limit, if the training is DP-SGD with some noise
     verdict: Verdict
     seconds: float
 
@@ -66,7 +68,7 @@ def run(
     return result
 
 
-def play(plan: Plan, store: Store, executor: Executor, progress: Progress | None = None) -> PairedRuns | OneRun:
+def play(plan: Plan, store: Store, executor: Executor, progress: Progress | None = None) -> PairedRuns | CoinFlips:
     """All trials of a plan, or as many as its method needs if it may stop early."""
     key, last = store.begin(plan).fingerprint, time.perf_counter()
     tally = Tally(plan, store.results(key))
@@ -85,27 +87,30 @@ def play(plan: Plan, store: Store, executor: Executor, progress: Progress | None
     return tally.evidence()
 
 
-def judge(plan: Plan, evidence: PairedRuns | OneRun) -> AuditResult:
+def judge(plan: Plan, evidence: PairedRuns | CoinFlips) -> AuditResult:
     """Bound, test and verdict for the evidence of a plan."""
     test = plan.method.test(evidence, plan.claim, confidence=plan.confidence)
+    lower_bound = plan.method.bound(evidence, delta=plan.delta, confidence=plan.confidence)
+    noise_limit = _noise_limit(plan, evidence)
     return AuditResult(
         plan=plan,
         evidence=evidence,
         upper_bound=plan.upper_bound,
-        lower_bound=plan.method.bound(evidence, delta=plan.delta, confidence=plan.confidence),
+        lower_bound=lower_bound,
         test=test,
-        noise_limit=_noise_limit(plan, evidence),
+        noise_limit=noise_limit,
+        family_bound=_family_bound(plan, lower_bound, noise_limit),
         verdict=decide(evidence, test, plan.method),
         seconds=0.0,
     )
 
 
-def _noise_limit(plan: Plan, evidence: PairedRuns | OneRun) -> NoiseLimit | None:
+def _noise_limit(plan: Plan, evidence: PairedRuns | CoinFlips) -> NoiseLimit | None:
     """How much noise the training can have had at most; none where no accountant's curve fits.
 
     None either for one run, or for a method that bets anew against every claim: its refutations need not be nested.
     """
-    if not plan.recipe.is_accounted or isinstance(evidence, OneRun) or isinstance(plan.method, Sequential):
+    if not plan.recipe.is_accounted or isinstance(evidence, CoinFlips) or isinstance(plan.method, Sequential):
         return None
     q, steps = plan.recipe.sample_rate, plan.recipe.steps
 
@@ -114,4 +119,23 @@ def _noise_limit(plan: Plan, evidence: PairedRuns | OneRun) -> NoiseLimit | None
 
     return largest_noise_multiplier(
         evidence, curve_of, confidence=plan.confidence, method=plan.method, relative_tolerance=5e-3
+    )
+
+
+def _family_bound(plan: Plan, bound: LowerBound, limit: NoiseLimit | None) -> LowerBound | None:
+    """ε at the plan's δ of DP-SGD with the most noise that the scores allow; nothing else is assumed."""
+    if bound.kind is Kind.FAMILY:
+        return bound
+    if limit is None or limit.kind is not Kind.CERTIFIED or bound.group_size > 1:
+        return None
+    epsilon = 0.0
+    if math.isfinite(limit.noise_multiplier):
+        mechanism = replace(plan.recipe.mechanism, noise_multiplier=limit.noise_multiplier)
+        epsilon = account(mechanism, plan.delta, plan.relation).epsilon
+    return replace(
+        bound,
+        epsilon=epsilon,
+        method=f"DP-SGD with some noise, {limit.method}",
+        kind=Kind.FAMILY,
+        proof=limit,
     )

@@ -12,13 +12,13 @@ from typing import Any, Literal
 import pydantic
 from pydantic import BaseModel, ConfigDict
 
-from epsilometer.adversaries import ADVERSARIES, Adversary
+from epsilometer.adversaries import ADVERSARIES, Access, Adversary, Controls, Sees
 from epsilometer.audit.plan import Faults, Plan, claim_curve, noise_for
 from epsilometer.bounds import EProcess, Method, OneRunPoint, Threshold, default_method, method_named
 from epsilometer.claims import Claim, PointClaim, Relation
 from epsilometer.data import Progress, load
 from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
-from epsilometer.evidence import OneRun
+from epsilometer.evidence import OneRun, PerStep
 from epsilometer.training import Recipe
 
 
@@ -83,6 +83,13 @@ class AuditSection(_Section):
     accountant: str = "pld"
 
 
+class AccessSection(_Section):
+    """What the training grants to those who attack it: everything, if nothing is said."""
+
+    sees: str = Sees.EVERY_MODEL.value
+    controls: list[str] = [power.value for power in Controls]
+
+
 class FaultsSection(_Section):
     """Faults to inject on purpose; see `Faults`."""
 
@@ -98,6 +105,7 @@ class Spec(_Section):
     training: TrainingSection = TrainingSection()
     adversary: AdversarySection = AdversarySection()
     audit: AuditSection = AuditSection()
+    access: AccessSection = AccessSection()
     faults: FaultsSection = FaultsSection()
 
     def plan(self, data_dir: Path | None = None, progress: Progress | None = None) -> Plan:
@@ -110,7 +118,7 @@ class Spec(_Section):
             return self._plan(data_dir, progress)
         except InvalidInput as error:
             known = {field: f"{name}.{field}" for name, section in self for field in type(section).model_fields}
-            known |= {"model": "model.name", "method": "audit.bound"}
+            known |= {"model": "model.name", "method": "audit.bound", "adversary": "adversary.name"}
             raise error.renamed(known[error.argument]) if error.argument in known else error from None
 
     def _plan(self, data_dir: Path | None, progress: Progress | None) -> Plan:
@@ -135,8 +143,9 @@ class Spec(_Section):
             data=data,
             recipe=recipe,
             adversary=adversary,
-            method=self._method(adversary),
+            method=self._method(adversary),  # type: ignore[arg-type]
             faults=Faults(self.faults.noise_scale),
+            access=self._access(),
             **settings,
         )
 
@@ -156,12 +165,20 @@ class Spec(_Section):
             raise InvalidInput("claim.epsilon", None, "the ε of a point claim", "add epsilon to [claim]")
         return PointClaim(epsilon, self.claim.delta, relation)
 
-    def _method(self, adversary: Adversary) -> Method:
+    def _access(self) -> Access:
+        try:
+            return Access(self.access.sees, self.access.controls)
+        except InvalidInput as error:
+            raise error.renamed(f"access.{error.argument}") from None
+
+    def _method(self, adversary: Adversary) -> Method | None:
         """The method that is asked for, or the default for the adversary."""
         audit = self.audit
         if audit.threshold is not None and adversary.gives is OneRun and audit.bound in (None, OneRunPoint.name):
             return OneRunPoint(Threshold(audit.threshold), audit.seed)
         name = audit.bound or ("fixed" if audit.threshold is not None else None)
+        if name is None and adversary.gives is PerStep:
+            return None  # it depends on the recipe
         if name is None:
             method = default_method(adversary.gives, audit.seed)
         else:

@@ -18,7 +18,7 @@ from epsilometer.audit.plan import Plan
 from epsilometer.audit.trial import Results, Trial
 from epsilometer.claims import Floats
 from epsilometer.errors import EpsilometerError
-from epsilometer.evidence import OneRun
+from epsilometer.evidence import PairedRuns
 
 
 class StoreError(EpsilometerError):
@@ -40,7 +40,7 @@ class StoredRun:
     @property
     def total(self) -> int:
         """Results that the whole plan has."""
-        worlds = 1 if self.plan["evidence"] == OneRun.__name__ else 2
+        worlds = 2 if self.plan["evidence"] == PairedRuns.__name__ else 1
         return int(self.plan["trials"]) * worlds
 
 

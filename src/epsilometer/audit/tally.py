@@ -7,7 +7,7 @@ import math
 from epsilometer.audit.plan import Plan
 from epsilometer.audit.trial import Results, Trial, evidence_of, worlds_of
 from epsilometer.bounds import Sequential
-from epsilometer.evidence import OneRun, PairedRuns
+from epsilometer.evidence import CoinFlips, PairedRuns
 
 FIRST_LOOK, LOOK_AGAIN = 10, 1.1  # when a method that may stop early is asked whether it has enough
 
@@ -53,7 +53,7 @@ class Tally:
         self._results.update(results)
         self._advance()
 
-    def evidence(self) -> PairedRuns | OneRun:
+    def evidence(self) -> PairedRuns | CoinFlips:
         """What has been shown by as many trials of each world as are complete."""
         return evidence_of(self.plan, self._results, self.complete)
 

@@ -15,7 +15,7 @@ from epsilometer.audit.plan import Plan
 from epsilometer.bounds import pool_runs
 from epsilometer.claims import Floats, require_same_relation
 from epsilometer.errors import InvalidInput
-from epsilometer.evidence import OneRun, PairedRuns
+from epsilometer.evidence import CoinFlips, OneRun, PairedRuns, PerStep
 from epsilometer.training import factories_of, train_many
 
 Trial = tuple[int, int]  # (world, index); a training with canaries has them by coins, and counts as world 1
@@ -56,7 +56,7 @@ def one_thread(plan: Plan) -> Iterator[None]:
 
 def worlds_of(plan: Plan) -> tuple[int, ...]:
     """The worlds of which a plan has trials."""
-    return (IN,) if plan.adversary.gives is OneRun else (OUT, IN)
+    return (IN,) if issubclass(plan.adversary.gives, CoinFlips) else (OUT, IN)
 
 
 def run_trials(plan: Plan, trials: Sequence[Trial]) -> list[Floats]:
@@ -75,15 +75,17 @@ def run_trials(plan: Plan, trials: Sequence[Trial]) -> list[Floats]:
     return [np.array([watcher.score()]) for watcher in watchers]
 
 
-def evidence_of(plan: Plan, results: Results, count: int) -> PairedRuns | OneRun:
+def evidence_of(plan: Plan, results: Results, count: int) -> PairedRuns | CoinFlips:
     """What the first `count` trials of each world have shown."""
     game = craft(plan)
     if isinstance(game, CanaryGame):
-        runs = [
-            OneRun(results[IN, index], toss_coins(plan.seed, index, game.canaries), game.relation, game.group_size)
-            for index in range(count)
-        ]
-        return pool_runs(runs)
+        coins = [toss_coins(plan.seed, index, game.canaries) for index in range(count)]
+        if plan.adversary.gives is PerStep:
+            seen = np.concatenate([results[IN, index] for index in range(count)])
+            return PerStep(seen, np.concatenate(coins), game.relation, game.group_size)
+        return pool_runs(
+            OneRun(results[IN, index], tossed, game.relation, game.group_size) for index, tossed in enumerate(coins)
+        )
     out_scores, in_scores = (np.concatenate([results[world, i] for i in range(count)]) for world in (OUT, IN))
     return PairedRuns(out_scores, in_scores, game.relation, game.group_size)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from epsilometer.bounds import ClaimTest, Kind, Method, attack_strength
 from epsilometer.claims import GaussianClaim
-from epsilometer.evidence import OneRun, PairedRuns
+from epsilometer.evidence import CoinFlips, PairedRuns
 
 ENOUGH_POWER = 0.8
 FEWEST_TRIALS = 20
@@ -38,7 +38,7 @@ class Verdict:
         return {"outcome": self.outcome.value, "reason": self.reason, "power": self.power}
 
 
-def decide(evidence: PairedRuns | OneRun, test: ClaimTest, method: Method) -> Verdict:
+def decide(evidence: PairedRuns | CoinFlips, test: ClaimTest, method: Method) -> Verdict:
     """The verdict on the claim that was tested.
 
     Only a certified test can say `violated`. `consistent` needs power: the attack's strength (a lower limit on
@@ -50,7 +50,10 @@ def decide(evidence: PairedRuns | OneRun, test: ClaimTest, method: Method) -> Ve
     if claim.is_vacuous:
         return Verdict(Outcome.INCONCLUSIVE, "the claim promises nothing (ε = ∞), so nothing can refute it")
     if test.kind is not Kind.CERTIFIED:
-        reason = f"{test.method} gives an {test.kind}, which can neither refute nor support a claim"
+        what = {Kind.FAMILY: "a bound for a family of mechanisms", Kind.CREDIBLE: "a credible bound"}
+        reason = (
+            f"{test.method} gives {what.get(test.kind, 'an estimate')}, which can neither refute nor support a claim"
+        )
         return Verdict(Outcome.INCONCLUSIVE, reason)
     sizes = evidence.sizes
     if min(sizes.values()) < FEWEST_TRIALS:
@@ -80,7 +83,7 @@ def decide(evidence: PairedRuns | OneRun, test: ClaimTest, method: Method) -> Ve
     return Verdict(Outcome.INCONCLUSIVE, reason, power)
 
 
-def _as_pairs(evidence: PairedRuns | OneRun) -> PairedRuns:
+def _as_pairs(evidence: PairedRuns | CoinFlips) -> PairedRuns:
     """Canaries as if they were independent: good enough to see how strong an attack was, and for nothing else."""
     if isinstance(evidence, PairedRuns):
         return evidence

@@ -15,6 +15,7 @@ from epsilometer.cli.audit import audit
 from epsilometer.cli.bound import bound, compare
 from epsilometer.cli.calibrate import calibrate
 from epsilometer.cli.catalogue import catalogue
+from epsilometer.cli.ladder import ladder
 from epsilometer.cli.output import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, Interrupted, say
 from epsilometer.cli.power import power
 from epsilometer.cli.reproduce import reproduce
@@ -36,6 +37,7 @@ app = typer.Typer(
 app.command()(init)
 app.command()(check)
 app.command()(audit)
+app.command()(ladder)
 app.command()(runs)
 app.command()(account)
 app.command()(bound)
@@ -46,7 +48,10 @@ app.command()(reproduce)
 app.command("list")(catalogue)
 
 
-_COMMANDS = ("init", "check", "audit", "runs", "account", "bound", "compare", "calibrate", "power", "reproduce", "list")
+_COMMANDS = (
+    "init", "check", "audit", "ladder", "runs", "account", "bound", "compare", "calibrate", "power", "reproduce",
+    "list",
+)  # fmt: skip
 # Where the parser's own errors come from depends on the version of typer; their base class does not.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 

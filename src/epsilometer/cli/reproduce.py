@@ -8,7 +8,7 @@ import textwrap
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,8 +18,10 @@ from epsilometer.cli.progress import downloads, progress, signals
 from epsilometer.errors import EpsilometerError, InvalidInput
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from epsilometer.audit import SqliteStore
-    from epsilometer.reproductions import Cell, Reproduction, Row
+    from epsilometer.reproductions import Cell, Reproduction, Row, Session
 
 
 def reproduce(
@@ -46,30 +48,51 @@ def reproduce(
     - `epsilometer reproduce jagielski-table2 --out table2` reruns all of it; the same again continues.
     """
     from epsilometer import checks
-    from epsilometer.audit import StoreError, TrialsFailed, executor_named
-    from epsilometer.reproductions import Session, reproduction_directory, reproduction_named, write_rows
+    from epsilometer.audit import executor_named
+    from epsilometer.reproductions import Session, reproduction_named
 
     chosen = reproduction_named(name)
     cells = chosen.chosen(only or [])
     count = chosen.trials if trials is None else checks.whole("--trials", trials, least=20)
     settings = {"reproduction": name, "trials": count, "seed": checks.whole("--seed", seed, least=0)}
-    player = executor_named(executor, workers, address)
+    session = Session(count, seed, data_dir, executor=executor_named(executor, workers, address))
+    measure_cells(chosen, cells, settings, out, session, quiet=quiet, as_json=as_json, line=_line)
+
+
+def measure_cells(
+    chosen: Reproduction,
+    cells: Sequence[Cell],
+    settings: dict[str, Any],
+    out: Path | None,
+    session: Session,
+    *,
+    quiet: bool,
+    as_json: bool,
+    line: Callable[[Reproduction, Row], str],
+) -> None:
+    """Measure cell after cell, telling each as it comes; in `out` a stopped run continues."""
+    from epsilometer.audit import StoreError, TrialsFailed
+    from epsilometer.reproductions import reproduction_directory, write_rows
+
     rows: list[Row] = []
     written: list[Path] = []
     with ExitStack() as stack:
-        store = stack.enter_context(reproduction_directory(out, chosen, settings))
+        store = None if out is None else stack.enter_context(reproduction_directory(out, chosen, settings))
         stack.enter_context(signals())
-        session = Session(count, seed, data_dir, store, player, download=downloads(quiet))
+        session = replace(session, download=downloads(quiet))
+        if store is not None:
+            session = replace(session, store=store)
         try:
             for number_of, cell in enumerate(cells, start=1):
                 if not quiet:
-                    say(f"{number_of} of {len(cells)}: {_where(cell)}")
+                    say(f"{number_of} of {len(cells)}: {where(cell)}")
                 with progress(quiet) as told:  # while it lives, it has the terminal: closed before rows are printed
                     (row,) = chosen.rows([cell], replace(session, progress=told))
                 rows.append(row)
-                written = write_rows(out, chosen, settings, rows)
+                if out is not None:
+                    written = write_rows(out, chosen, settings, rows)
                 if not as_json:
-                    print(_line(chosen, row), flush=True)
+                    print(line(chosen, row), flush=True)
         except KeyboardInterrupt:
             raise Interrupted(_how_to_continue(out, store, rows)) from None
         except (StoreError, TrialsFailed) as error:
@@ -80,15 +103,17 @@ def reproduce(
         emit_json({"settings": settings, "about": chosen.about, "rows": [row.to_dict() for row in rows]})
     else:
         print("", *textwrap.wrap(chosen.about, 100), sep="\n")
-    say(f"wrote {', '.join(str(path) for path in written)}")
+    if written:
+        say(f"wrote {', '.join(str(path) for path in written)}")
 
 
 def _line(of: Reproduction, row: Row) -> str:
     more = ", ".join(f"{key} {_shown(row.details.get(key))}" for key in of.shown)
-    return f"{_where(row.cell)}: paper {number(row.paper, 3)}, measured {number(row.measured, 3)} ({more})"
+    return f"{where(row.cell)}: paper {number(row.paper, 3)}, measured {number(row.measured, 3)} ({more})"
 
 
-def _where(cell: Cell) -> str:
+def where(cell: Cell) -> str:
+    """A cell's settings."""
     return " ".join(f"{key}={value}" for key, value in cell.items())
 
 
@@ -98,7 +123,9 @@ def _shown(value: object) -> str:
     return number(value, 3) if isinstance(value, int | float | None) else str(value)
 
 
-def _how_to_continue(out: Path, store: SqliteStore, rows: list[Row]) -> str:
+def _how_to_continue(out: Path | None, store: SqliteStore | None, rows: list[Row]) -> str:
+    if store is None:
+        return "nothing is kept without --out DIR"
     with suppress(EpsilometerError):
         if not rows and not any(run.trials for run in store.runs()):
             return "nothing was stored yet"

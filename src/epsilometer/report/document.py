@@ -22,6 +22,7 @@ def to_json(result: AuditResult) -> dict[str, Any]:
         "claim": {**plan.claim.to_dict(), "epsilon": plan.claimed_epsilon, "delta": plan.delta},
         "upper_bound": result.upper_bound.to_dict(),
         "lower_bound": result.lower_bound.to_dict(),
+        "family_bound": result.family_bound and result.family_bound.to_dict(),
         "claim_test": result.test.to_dict(),
         "noise_multiplier": {"claimed": plan.recipe.noise_multiplier, "limit": limit and limit.to_dict()},
         "trials": result.evidence.sizes,

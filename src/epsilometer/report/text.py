@@ -75,10 +75,10 @@ def _lines(rows: Sequence[Row]) -> str:
 
 
 def _plan_rows(plan: Plan) -> list[Row]:
-    recipe, fault, threat = plan.recipe, plan.faults.noise_scale, plan.adversary.threat
+    recipe, fault = plan.recipe, plan.faults.noise_scale
     claim = f"ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.relation}): {plan.claim.describe()}"
     injected = [("FAULT INJECTED", f"the noise really added is {fault:g} × what is claimed")] if fault != 1 else []
-    attack = f"{plan.adversary.describe()}: sees {threat.sees}, controls {threat.controls}, knows {threat.knows}"
+    attack = f"{plan.adversary.describe()}: {plan.adversary.needs}"
     return [
         ("training", f"{recipe.model} on {plan.data.name} ({len(plan.data)} records), {recipe.mechanism.describe()}"),
         *injected,
@@ -99,4 +99,5 @@ def _noise(result: AuditResult) -> list[Row]:
         return []
     limit = result.noise_limit.noise_multiplier
     noise = "any noise multiplier" if math.isinf(limit) else f"a noise multiplier of {limit:.3g} at most"
-    return [("", f"the scores allow {noise}; {result.plan.recipe.noise_multiplier:.3g} is claimed")]
+    family = "" if result.family_bound is None else f" (ε ≥ {result.family_bound.epsilon:.3g}, if it is DP-SGD)"
+    return [("", f"the scores allow {noise}{family}; {result.plan.recipe.noise_multiplier:.3g} is claimed")]

@@ -1,0 +1,46 @@
+"""Access to intermediate models (Nasr et al. 2021, adversary 3): the static poison, seen at every checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from epsilometer import checks
+from epsilometer.adversaries.game import Adversary, Game
+from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
+from epsilometer.adversaries.static_poison import static_poison
+from epsilometer.adversaries.target import STATISTICS, Checkpoints
+from epsilometer.claims import Relation
+from epsilometer.data import Dataset
+from epsilometer.errors import unknown_name
+from epsilometer.training import Recipe, network_for
+
+
+@dataclass(frozen=True)
+class Intermediate(Adversary):
+    """The poison of `static-poison`; the score is minus its mean (or largest, or last) loss over all models.
+
+    The paper found `max` better for ε ≤ 2 and `mean` above. To let a pilot decide, and pay for it, give a list.
+    """
+
+    statistic: str = "mean"
+    shadows: int = 4
+    name: ClassVar[str] = "intermediate"
+    summary: ClassVar[str] = "the static poison, seen at all checkpoints (Nasr et al. 2021, adversary 3)"
+    threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.RECORDS,))
+
+    def __post_init__(self) -> None:
+        checks.whole("shadows", self.shadows, least=1, most=10_000)
+        if self.statistic not in STATISTICS:
+            raise unknown_name("statistic", self.statistic, STATISTICS)
+
+    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
+        target = static_poison(recipe, data, self.shadows, seed)
+        network = network_for(recipe, data)
+
+        def watch(_: int) -> Checkpoints:
+            return Checkpoints(network, recipe.loss, target, self.statistic)
+
+        return Game(*target.worlds(data, relation), relation, 1, watch)

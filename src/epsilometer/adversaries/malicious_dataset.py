@@ -1,0 +1,61 @@
+"""A malicious data set (Nasr et al. 2021, adversary 6): natural gradients vanish, and the watermark stands alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from epsilometer.adversaries.game import Game
+from epsilometer.adversaries.gradient import Gradient
+from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
+from epsilometer.claims import Relation
+from epsilometer.data import Dataset
+from epsilometer.errors import InvalidInput
+from epsilometer.training import Recipe, initial_parameters, network_for, record_losses
+from epsilometer.training.threefry import trial_key
+
+LARGEST_SCALE = 2.0**12
+SPARE = 4  # records drawn for each that is kept
+
+
+@dataclass(frozen=True)
+class MaliciousDataset(Gradient):
+    """Chooses all records: random ones, each labelled as the initial model sees it, and so large that its loss is nil.
+
+    Both worlds have these records in place of the data; then everything is as with `gradient`.
+    """
+
+    name = "malicious-dataset"
+    summary = "records that give no gradient, then a crafted one (Nasr et al. 2021, adversary 6)"
+    threat = ThreatModel(Sees.EVERY_MODEL, (Controls.DATA, Controls.GRADIENTS))
+
+    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
+        if recipe.initialisation != "fixed":
+            raise InvalidInput(
+                "initialisation", recipe.initialisation, "fixed: the initial model labels the records",
+                "use the gradient adversary instead",
+            )  # fmt: skip
+        return super().craft(recipe, unlearnable(recipe, data, seed), relation, seed)
+
+
+def unlearnable(recipe: Recipe, like: Dataset, seed: np.random.SeedSequence) -> Dataset:
+    """As many records as in `like`, of whom the initial model is sure, and will be for as long as noise lets it.
+
+    Half of their features are 0, so that even then nothing moves the weights that read them.
+    """
+    network, count = network_for(recipe, like), len(like)
+    start = initial_parameters(recipe, network, trial_key(seed))
+    drawn = np.random.default_rng(seed).uniform(-1.0, 1.0, (SPARE * count, like.x.shape[1])).astype(np.float32)
+    drawn[:, : like.x.shape[1] // 2] = 0.0
+    outputs = np.sort(network.logits(start, drawn.astype(start.dtype)), axis=1)
+    surest = np.sort(np.argsort(outputs[:, -2] - outputs[:, -1], kind="stable")[:count])
+    x, scale = drawn[surest], 1.0
+    y = np.argmax(network.logits(start, x.astype(start.dtype)), axis=1)
+
+    def loss(scale: float) -> float:
+        return float(record_losses(network.logits(start, (scale * x).astype(start.dtype)), y, recipe.loss).max())
+
+    while scale < LARGEST_SCALE and loss(scale) > 1e-6:
+        scale *= 2.0
+    return Dataset(f"malicious ({like.name})", scale * x, y, like.classes)

@@ -1,0 +1,80 @@
+"""One record that world 1 has and world 0 has not, and how its loss looks to those who see models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from epsilometer.adversaries.final_model import FinalOutputs
+from epsilometer.adversaries.game import ScoringWatcher
+from epsilometer.adversaries.poisoning import Poison
+from epsilometer.claims import Relation
+from epsilometer.data import Dataset
+from epsilometer.errors import InvalidInput
+from epsilometer.training import Array, ModuleNetwork, Network, record_losses
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A record `x` of class `label` that takes the place of a row of the data; `other` is a class that it is not of."""
+
+    row: int
+    x: Array
+    label: int
+    other: int
+
+    def worlds(self, data: Dataset, relation: Relation) -> tuple[Dataset, Dataset]:
+        """Worlds 0 and 1: the data without the row, and with the target for it.
+
+        Under `replace` world 0 has the target too, with the other label.
+        """
+        poison = Poison(self.x[None], self.label, self.other)
+        if relation is Relation.REPLACE:
+            return poison.worlds(data, relation, np.array([self.row]), "label")
+        return poison.worlds(data.without(self.row), relation, np.array([self.row]), "row")
+
+    def place(self, data: Dataset, relation: Relation) -> int:
+        """Its row in world 1."""
+        return self.row if relation is Relation.REPLACE else len(data) - 1
+
+
+def natural_target(data: Dataset, row: int | None, seed: np.random.SeedSequence) -> Target:
+    """A record of the data: the given row, or a random one."""
+    if len(data) < 2:
+        raise InvalidInput("data", data.name, "at least 2 records, one of which can be left out")
+    if row is not None and row >= len(data):
+        raise InvalidInput("record", row, f"a row of {data.name}, 0 to {len(data) - 1}")
+    chosen = int(np.random.default_rng(seed).integers(len(data))) if row is None else row
+    label = int(data.y[chosen])
+    return Target(chosen, data.x[chosen], label, (label + 1) % data.classes)
+
+
+def final_loss(network: Network | ModuleNetwork, loss: str, target: Target) -> FinalOutputs:
+    """Minus the target's loss at the final model: a member's is lower."""
+    labels = np.array([target.label])
+    return FinalOutputs(network, target.x[None], lambda outputs: -float(record_losses(outputs, labels, loss)[0]))
+
+
+STATISTICS = {"mean": "the mean of the losses", "max": "the largest loss", "last": "the loss at the final model"}
+
+
+class Checkpoints(ScoringWatcher):
+    """Minus the target's mean, largest or last loss over the models of all steps."""
+
+    stepwise = True
+
+    def __init__(self, network: Network | ModuleNetwork, loss: str, target: Target, statistic: str) -> None:
+        self._network, self._loss, self._statistic = network, loss, statistic
+        self._point, self._labels = target.x[None], np.array([target.label])
+        self._losses: list[float] = []
+
+    def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
+        outputs = self._network.logits(parameters, self._point.astype(parameters.dtype))
+        self._losses.append(float(record_losses(outputs, self._labels, self._loss)[0]))
+        return False
+
+    def score(self) -> float:
+        if self._statistic == "last":
+            return -self._losses[-1]
+        return -float(np.mean(self._losses) if self._statistic == "mean" else np.max(self._losses))

@@ -1,0 +1,89 @@
+"""`epsilometer ladder`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epsilometer.cli.output import number
+from epsilometer.cli.plan import (
+    Address,
+    AsJson,
+    Confidence,
+    DataDir,
+    Epsilon,
+    ExecutorName,
+    NoiseScale,
+    Quiet,
+    Seed,
+    SpecFile,
+    Trials,
+    Workers,
+    chosen_plan,
+)
+from epsilometer.cli.reproduce import measure_cells
+
+if TYPE_CHECKING:
+    from epsilometer.reproductions import Reproduction, Row
+
+
+def ladder(
+    spec: SpecFile = None,
+    trials: Trials = None,
+    confidence: Confidence = None,
+    seed: Seed = None,
+    epsilon: Epsilon = None,
+    noise_scale: NoiseScale = None,
+    data_dir: DataDir = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Directory for trials, table, picture; a stopped ladder continues there."),
+    ] = None,
+    executor: ExecutorName = "auto",
+    workers: Workers = None,
+    address: Address = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Send six adversaries, each with more power, against one training: what does each power add?
+
+    The spec's own adversary and bound do not matter. Adversaries that need more than [access] grants are left out.
+
+    Examples:
+
+    - `epsilometer ladder` climbs the ladder of the embedded default.
+
+    - `epsilometer ladder my.toml --trials 1000 --out climbed`; the same again continues if it was stopped.
+    """
+    from epsilometer.audit import executor_named
+    from epsilometer.plain import plain
+    from epsilometer.reproductions import Session, ladder_of
+
+    plan, _ = chosen_plan(spec, trials, confidence, seed, epsilon, "api", None, noise_scale, data_dir, quiet)
+    chosen = ladder_of(plan)
+    settings = {key: value for key, value in plan.to_dict().items() if key not in ("adversary", "group_size")}
+    session = Session(plan.trials, plan.seed, data_dir, executor=executor_named(executor, workers, address))
+    if not as_json:
+        print(f"{plan.recipe.model} on {plan.data.name}, {plan.recipe.mechanism.describe()}: {plan.upper_bound}")
+    before: list[float] = [0.0]
+
+    def line(_: Reproduction, row: Row) -> str:
+        return _line(row, before)
+
+    measure_cells(chosen, chosen.cells, plain(settings), out, session, quiet=quiet, as_json=as_json, line=line)
+
+
+def _line(row: Row, before: list[float]) -> str:
+    name, details = row.cell["adversary"], row.details
+    if "note" in details:
+        return f"{name}: not played ({details['note']})"
+    more = row.measured - before[-1]
+    before.append(max(row.measured, before[-1]))
+    parts = [f"ε ≥ {number(row.measured, 3)} certified ({more:+.2f} on the best below)"]
+    if details["family"] is not None:
+        parts.append(f"≥ {number(details['family'], 3)} if it is DP-SGD")
+    if details["per_step"] is not None:
+        parts.append(f"≥ {number(details['per_step'], 3)} from single steps")
+    return f"{name}: {', '.join(parts)}; {details['needs']}"

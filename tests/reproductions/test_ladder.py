@@ -1,0 +1,112 @@
+"""The ladder of adversaries on one training, and the reproductions that use it: small stand-ins from end to end."""
+
+import math
+from xml.etree import ElementTree
+
+import pytest
+
+from epsilometer import Dataset, digits
+from epsilometer.adversaries import LADDER
+from epsilometer.audit import spec_from_dict
+from epsilometer.claims import GaussianClaim
+from epsilometer.report.rungs import Ladder, Rung, ladder_figure
+from epsilometer.reproductions import REPRODUCTIONS, Session, annamalai_init, ladder_of, nasr_ladder
+from epsilometer.reproductions.cebere_gcr import strength_for, tumours
+
+SMALL = {
+    "data": {"name": "digits", "classes": [0, 1], "per_class": 30},
+    "training": {"sample_rate": 0.2, "steps": 10},
+    "audit": {"trials": 20},
+}
+
+
+@pytest.fixture(scope="module")
+def small() -> Dataset:
+    return digits().subset(classes=(0, 1), per_class=30)
+
+
+def texts(svg: str) -> list[str]:
+    return [element.text or "" for element in ElementTree.fromstring(svg).iter() if element.tag.endswith("text")]
+
+
+def test_the_ladder_has_every_adversary_and_says_what_each_needs() -> None:
+    plan = spec_from_dict(SMALL).plan()
+    ladder = ladder_of(plan)
+    assert [cell["adversary"] for cell in ladder.cells] == list(LADDER)
+    rows = list(ladder.rows(ladder.cells, Session(20)))
+    for row in rows:
+        assert 0 <= row.measured <= row.details["eps_opt"]
+        assert row.details["theory"] == pytest.approx(4.0, abs=0.01)
+        assert row.details["needs"].startswith("sees ")
+        assert (row.details["per_step"] is not None) == (row.cell["adversary"] in ("gradient", "malicious-dataset"))
+    by_name = {row.cell["adversary"]: row for row in rows}
+    assert by_name["malicious-dataset"].details["per_step"] > 2.0  # two trainings of ten steps
+    assert by_name["intermediate"].details["settings"].split(", ")[0] == "intermediate"
+    shown = texts(ladder.draw(rows))
+    assert all(name in shown for name in LADDER)
+    assert "ε ≤ 4" in shown
+
+
+def test_adversaries_without_their_powers_are_left_out() -> None:
+    plan = spec_from_dict({
+        **SMALL, "adversary": {"name": "api"}, "access": {"sees": "final-model", "controls": ["records"]}
+    }).plan()  # fmt: skip
+    assert [cell["adversary"] for cell in ladder_of(plan).cells] == ["api", "static-poison"]
+    nothing = spec_from_dict({
+        **SMALL, "adversary": {"name": "api"}, "access": {"sees": "final-model", "controls": []}
+    }).plan()  # fmt: skip
+    assert [cell["adversary"] for cell in ladder_of(nothing).cells] == ["api"]
+
+
+def test_who_cannot_play_is_shown_with_the_reason() -> None:
+    plan = spec_from_dict({**SMALL, "training": {**SMALL["training"], "noise_multiplier": 0.0}}).plan()
+    ladder = ladder_of(plan)
+    cell = {"adversary": "gradient"}
+    (row,) = ladder.rows([cell], Session(20))
+    assert math.isnan(row.measured)
+    assert "noise > 0" in row.details["note"]
+    assert "not played" in texts(ladder.draw([row]))
+
+
+def test_the_paper_has_three_data_sets_four_epsilons_and_six_adversaries(
+    small: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nasr = REPRODUCTIONS["nasr-ladder"]
+    assert len(nasr.cells) == 3 * 4 * 6
+    monkeypatch.setattr(nasr_ladder, "_loaded", lambda *_: small)
+    cells = nasr.chosen(["data=purchase", "eps=2", "adversary=intermediate", "adversary=gradient"])
+    rows = list(nasr.rows(cells, Session(20)))
+    assert [row.paper for row in rows] == [0.25, None]
+    for row in rows:
+        assert row.details["theory"] == pytest.approx(2.0, abs=0.01)
+    assert rows[1].details["per_step"] > 1.0
+    assert "Purchase stand-in, ε = 2" in texts(nasr.draw(rows))
+
+
+def test_gcr_has_68_parameters_and_the_theory_of_full_batches() -> None:
+    data = tumours()
+    assert data.x.shape == (569, 8)
+    assert 8 * 6 + 6 + 6 * 2 + 2 == 68
+    assert GaussianClaim(strength_for(4.0, 1e-5)).epsilon_at(1e-5) == pytest.approx(4.0)
+    gcr = REPRODUCTIONS["cebere-gcr"]
+    (row,) = gcr.rows(gcr.chosen(["lr=0.005", "eps=8"]), Session(60))
+    assert row.details["agrees"]
+    assert row.details["certified"] <= row.measured <= 8.0
+    assert "GC-R" in texts(gcr.draw([row]))
+
+
+def test_initial_weights_are_compared_side_by_side(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(annamalai_init, "load", lambda *_, **__: small)
+    both = REPRODUCTIONS["annamalai-init"]
+    rows = list(both.rows(both.chosen(["eps=10"]), Session(20)))
+    assert [row.paper for row in rows] == [None, 7.21]
+    assert all(row.measured <= row.details["theory"] for row in rows)
+    assert "worst case" in texts(both.draw(rows))
+
+
+def test_a_ladder_is_drawn_whatever_was_measured() -> None:
+    odd = [Rung("<a>", math.nan), Rung("b", 0.0, 0.0, 3.0), Rung("c", math.inf, None)]
+    for upper in (math.inf, 4.0):
+        svg = ladder_figure([Ladder("one & two", upper, odd), Ladder("empty", upper, [])], "T")
+        assert "nan" not in svg.replace("not played", "")
+        assert "<a>" in texts(svg)
