@@ -266,9 +266,14 @@ def test_scores_of_single_steps_are_noise_with_or_without_a_gradient(
     assert stats.kstest(member, "norm", args=(centre, 0.5)).pvalue < 1e-3
 
 
-def test_without_a_number_there_are_as_many_coordinates_as_fit(data: Dataset, recipe: Recipe) -> None:
-    game = GradientSteps().craft(recipe, data, Relation.ADD_REMOVE, SEED)
-    assert game.canaries == 12 * 195  # 3 classes of 64 pixels and a bias
+def test_without_a_number_coordinates_are_as_many_as_are_quiet(data: Dataset, recipe: Recipe) -> None:
+    """A tenth of the noise: with more noise, more of them are."""
+    counts = [
+        GradientSteps().craft(replace(recipe, noise_multiplier=noise), data, Relation.ADD_REMOVE, SEED).canaries
+        for noise in (1e-6, 1.0, 1e4)
+    ]
+    assert counts[1] % 12 == 0
+    assert 12 * 20 <= counts[0] < counts[1] < counts[2] == 12 * 195  # 3 classes of 64 pixels and a bias
     with pytest.raises(InvalidInput, match="coordinates = 196: expected at most the model's 195"):
         GradientSteps(196).craft(recipe, data, Relation.ADD_REMOVE, SEED)
     with pytest.raises(InvalidInput, match="poisson or full: an accountant adds up the steps"):

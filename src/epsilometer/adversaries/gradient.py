@@ -67,18 +67,22 @@ class Gradient(Adversary):
         count = 1 if self.direction == "dirac" else self.coordinates
         direction = np.zeros(parameters)
         signs = np.where(np.arange(count) % 2 == 0, 1, -1)
-        direction[quiet_coordinates(recipe, data, count, seed)] = signs / np.sqrt(count)
+        direction[quietest(natural_movement(recipe, data, seed), count)] = signs / np.sqrt(count)
         return direction
 
 
-def quiet_coordinates(recipe: Recipe, data: Dataset, count: int, seed: np.random.SeedSequence) -> NDArray[np.int64]:
-    """The parameters that natural gradients move least in a training by this recipe."""
-    parameters = network_for(recipe, data).parameters
-    if count > parameters:
-        raise InvalidInput("coordinates", count, f"at most the model's {parameters} parameters")
-    movement = _Movement(parameters)
+def quietest(moved: Floats, count: int) -> NDArray[np.int64]:
+    """The parameters that natural gradients move least."""
+    if count > len(moved):
+        raise InvalidInput("coordinates", count, f"at most the model's {len(moved)} parameters")
+    return np.argsort(moved, kind="stable")[:count]
+
+
+def natural_movement(recipe: Recipe, data: Dataset, seed: np.random.SeedSequence) -> Floats:
+    """How much natural gradients put on each parameter in a step, on average over a training."""
+    movement = _Movement(network_for(recipe, data).parameters)
     train(recipe, data, seed, movement)
-    return np.argsort(movement.total, kind="stable")[:count]
+    return movement.total / recipe.steps
 
 
 class _Movement(Watcher):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from epsilometer import checks
 from epsilometer.adversaries.canaries import expected_gradient
 from epsilometer.adversaries.game import Adversary, CanaryGame, CanaryWatcher
-from epsilometer.adversaries.gradient import quiet_coordinates
+from epsilometer.adversaries.gradient import natural_movement, quietest
 from epsilometer.adversaries.malicious_dataset import unlearnable
 from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
 from epsilometer.claims import Floats, Relation
@@ -20,17 +20,18 @@ from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PerStep
 from epsilometer.training import Array, Recipe, network_for
 
-USUAL = 200  # parameters with a canary
+FEWEST, MOST = 20, 400  # parameters with a canary, if nothing is said
+QUIET = 0.1  # what natural gradients may put on them, in standard deviations of the noise
 
 
 @dataclass(frozen=True)
 class GradientSteps(Adversary):
     """Tosses a coin in every step for each of `coordinates` parameters: a gradient of norm C there, or none.
 
-    They are those that natural gradients move least: 200 if nothing is said, or all if there are fewer. With
-    `malicious`, natural records are replaced as in `malicious-dataset`. A score is what the noisy sum shows at one
-    parameter in one step, less what natural records were expected to put there. It tells how much noise a step has;
-    how steps add up is left to the accountant.
+    They are those that natural gradients move least; if no number is given, as many (20 to 400) as they move by less
+    than a tenth of the noise. With `malicious`, natural records are replaced as in `malicious-dataset`. A score is what
+    the noisy sum shows at one parameter in one step, less what natural records were expected to put there. It tells how
+    much noise a step has; how steps add up is left to the accountant.
     """
 
     coordinates: int | None = None
@@ -53,14 +54,19 @@ class GradientSteps(Adversary):
         if not recipe.is_accounted:
             raise InvalidInput("sampling", recipe.sampling, "poisson or full: an accountant adds up the steps")
         chosen = unlearnable(recipe, data, seed) if self.malicious else data
-        count = min(USUAL, network_for(recipe, data).parameters) if self.coordinates is None else self.coordinates
-        places = quiet_coordinates(recipe, chosen, count, seed)
+        places = self._places(recipe, chosen, seed)
         absent = -1.0 if relation is Relation.REPLACE else 0.0
 
         def watch(coins: NDArray[np.bool_], _: np.random.SeedSequence) -> CanaryWatcher:
             return _Steps(recipe, chosen, places, np.where(coins, 1.0, absent).reshape(recipe.steps, -1))
 
-        return CanaryGame(recipe.steps * count, relation, lambda _: chosen, watch)
+        return CanaryGame(recipe.steps * len(places), relation, lambda _: chosen, watch)
+
+    def _places(self, recipe: Recipe, data: Dataset, seed: np.random.SeedSequence) -> NDArray[np.int64]:
+        moved = natural_movement(recipe, data, seed)
+        quiet = int(np.count_nonzero(moved <= QUIET * recipe.noise_multiplier * recipe.clip_norm))
+        count = min(max(quiet, FEWEST), MOST, len(moved)) if self.coordinates is None else self.coordinates
+        return quietest(moved, count)
 
 
 class _Steps(CanaryWatcher):

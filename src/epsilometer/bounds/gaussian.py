@@ -14,6 +14,7 @@ import numpy as np
 
 from epsilometer import checks
 from epsilometer.bounds.curve import largest_noise_multiplier, refute_curve
+from epsilometer.bounds.exact_rank import ExactRank
 from epsilometer.bounds.method import Method
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
 from epsilometer.claims import Claim, GaussianClaim
@@ -21,6 +22,7 @@ from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.evidence import Counts, PairedRuns, PerStep
 
 NAME = "gaussian"
+MIDDLE = 0.3  # where single steps are told apart: the share of out-scores above
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,12 +55,15 @@ def gaussian_strength_limit(
     """The largest μ below which every Gaussian curve is refuted; of one step, for the scores of single steps.
 
     For trials it is certified: a statement about one curve after another. `method` and `direction` are as in
-    `refute_curve`. Scores of single steps are taken to be independent and alike, which is part of the family.
+    `refute_curve`. Scores of single steps are taken to be independent and alike, which is part of the family; they are
+    many, and what tells weak steps apart lies in the middle, so one rank there (FPR about .3) is planned for them.
 
     >>> gaussian_strength_limit(Counts(tp=60, fp=5, fn=40, tn=95))
     StrengthLimit(μ ≥ 1.202 from 200 scores, 0.95 confidence, clopper-pearson (counts))
     """
     pairs = _as_pairs(evidence)
+    if method is None and isinstance(evidence, PerStep):
+        method = _middle(evidence)
     limit = largest_noise_multiplier(
         pairs,
         lambda sigma: GaussianClaim(1.0 / sigma, pairs.relation),
@@ -112,8 +117,12 @@ def refute_step(
     evidence: PerStep, claim: Claim, *, confidence: float = 0.95, method: Method | None = None
 ) -> ClaimTest:
     """Test what is claimed of one step, `GaussianClaim(sensitivity/σ)`, on the scores of single steps."""
-    test = refute_curve(_as_pairs(evidence), claim, confidence=confidence, method=method)
+    test = refute_curve(_as_pairs(evidence), claim, confidence=confidence, method=method or _middle(evidence))
     return ClaimTest(test.refuted, claim, confidence, test.method, Kind.FAMILY, test.proof, test.claimed_tpr)
+
+
+def _middle(evidence: PerStep) -> ExactRank:
+    return ExactRank(rank=max(1, round(MIDDLE * evidence.sizes["out"])), calibrated=False)
 
 
 def _as_pairs(evidence: object) -> PairedRuns | Counts:
