@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from epsilometer.bounds.bayesian import bayesian
 from epsilometer.bounds.clopper_pearson import clopper_pearson
 from epsilometer.bounds.eprocess import EProcess
+from epsilometer.bounds.exact_rank import ExactRank
+from epsilometer.bounds.gaussian import gaussian_bound
 from epsilometer.bounds.methods import DEFAULT, DEFAULT_ONE_RUN, METHODS, method_named
 from epsilometer.bounds.one_run import Plan as GuessPlan
 from epsilometer.bounds.one_run import one_run
@@ -98,6 +100,17 @@ def _of_one_run(family: str | None) -> Callable[[Evidence, Settings], LowerBound
     return compute
 
 
+def _of_the_family(evidence: Evidence, settings: Settings) -> LowerBound:
+    assert not isinstance(evidence, OneRun)
+    return gaussian_bound(
+        evidence,
+        delta=settings.delta,
+        confidence=settings.confidence,
+        direction=settings.direction,
+        method=ExactRank(seed=settings.seed) if isinstance(evidence, PairedRuns) else None,
+    )
+
+
 def _refuse_direction(settings: Settings) -> None:
     if settings.direction != "higher":
         raise InvalidInput("direction", settings.direction, "higher with this bound", "turn the scores' sign")
@@ -108,6 +121,10 @@ BOUNDS: dict[str, Entry] = {
     **{name: _of_scores(name) for name in METHODS if name != DEFAULT_ONE_RUN},
     "clopper-pearson": Entry(
         "limits on both rates of one test, α/2 each", f"{INDEPENDENT}; a test chosen beforehand", (Counts,), _of_counts
+    ),
+    "gaussian": Entry(
+        "the least strength that exact ranks leave to a Gaussian mechanism", f"{INDEPENDENT}; Gaussian DP",
+        (PairedRuns, Counts), _of_the_family,
     ),
     "bayesian": _of_one_test(bayesian, "credible interval, Jeffreys' prior on both rates", f"{INDEPENDENT}; a prior"),
     "katz-log": _of_one_test(katz_log, "normal limit on the log of a ratio of rates", f"{INDEPENDENT}; many; δ = 0"),

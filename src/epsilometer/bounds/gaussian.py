@@ -59,7 +59,7 @@ def gaussian_strength_limit(
     many, and what tells weak steps apart lies in the middle, so one rank there (FPR about .3) is planned for them.
 
     >>> gaussian_strength_limit(Counts(tp=60, fp=5, fn=40, tn=95))
-    StrengthLimit(μ ≥ 1.202 from 200 scores, 0.95 confidence, clopper-pearson (counts))
+    StrengthLimit(μ ≥ 1.204 from 200 scores, 0.95 confidence, clopper-pearson (counts))
     """
     pairs = _as_pairs(evidence)
     if method is None and isinstance(evidence, PerStep):
@@ -91,8 +91,8 @@ def gaussian_bound(
     Trials speak of the whole training, taken to be μ-Gaussian DP. Single steps speak of one; `composed` says what ε
     follows from the μ of each for the training (an accountant's answer, at the same δ).
 
-    >>> gaussian_bound(Counts(tp=60, fp=5, fn=40, tn=95), delta=1e-5).epsilon.round(2)
-    5.4
+    >>> gaussian_bound(Counts(tp=60, fp=5, fn=40, tn=95), delta=1e-5).epsilon.round(2).item()
+    5.43
     """
     checks.delta(delta)
     if (composed is not None) != isinstance(evidence, PerStep):
