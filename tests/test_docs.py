@@ -24,6 +24,11 @@ def test_the_readmes_examples_run(code: str) -> None:
     exec(compile(code, "README.md", "exec"), {})
 
 
+def test_the_adversary_of_ones_own_plays() -> None:
+    (code,) = blocks((ROOT / "docs" / "adversaries.md").read_text(), "python")
+    exec(compile(code, "adversaries.md", "exec"), {"__name__": "own"})
+
+
 def test_the_readme_shows_what_an_audit_prints() -> None:
     (shown,) = blocks(README, "text")
     printed = summary(run(Spec().plan()))

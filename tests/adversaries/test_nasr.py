@@ -197,8 +197,10 @@ def test_malicious_records_give_no_gradient_at_the_start(data: Dataset, recipe: 
             np.linalg.norm(network.clipped_gradient_sum(start, d.x, d.y, 1.0)) / len(data) for d in (data, records)
         )
         assert crafted < 0.01 * natural
-    with pytest.raises(InvalidInput, match="fixed: the initial model labels the records; use the gradient adversary"):
+    with pytest.raises(InvalidInput, match="fixed: the initial model labels the records; use natural records"):
         MaliciousDataset().craft(replace(recipe, initialisation="random"), data, Relation.ADD_REMOVE, SEED)
+    with pytest.raises(InvalidInput, match="one that can be so sure of records that they give no gradient"):
+        GradientSteps(malicious=True).craft(replace(recipe, loss="squared"), data, Relation.ADD_REMOVE, SEED)
 
 
 # -- the hidden state, and chosen weights ----------------------------------------------------------------------------

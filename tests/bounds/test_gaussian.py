@@ -9,6 +9,7 @@ from epsilometer import Counts, EvidenceMismatch, GaussianClaim, InvalidInput, O
 from epsilometer.bounds import (
     BestOnSame,
     ClopperPearson,
+    EProcess,
     ExactRank,
     Kind,
     exact_rank,
@@ -57,7 +58,7 @@ def test_single_steps_speak_of_one_step_until_they_are_composed() -> None:
     with pytest.raises(InvalidInput, match="composed"):
         gaussian_bound(STEPS, delta=1e-5)
     with pytest.raises(InvalidInput, match="composed"):
-        gaussian_bound(RUNS, composed=lambda mu: mu)
+        gaussian_bound(RUNS, delta=1e-5, composed=lambda mu: mu)
 
 
 def test_a_step_can_be_refuted_but_never_accused() -> None:
@@ -69,18 +70,23 @@ def test_a_step_can_be_refuted_but_never_accused() -> None:
 
 def test_each_kind_of_evidence_goes_where_it_is_valid() -> None:
     """Coins of single steps say nothing certified about the training: its steps are subsampled, and many."""
-    for refused in (lambda: one_run(STEPS), lambda: exact_rank(STEPS), lambda: gaussian_bound(OneRun([1, 2], [0, 1]))):
+    for refused in (
+        lambda: one_run(STEPS),
+        lambda: exact_rank(STEPS),
+        lambda: gaussian_strength_limit(OneRun([1, 2], [0, 1])),
+    ):
         with pytest.raises(EvidenceMismatch):
             refused()
-    with pytest.raises(InvalidInput, match="member = 'all alike'"):
-        gaussian_strength_limit(PerStep([0.1, 0.2], [1, 1]))
+    with pytest.raises(InvalidInput, match="method = 'eprocess': expected a method whose refutations are nested"):
+        gaussian_strength_limit(RUNS, method=EProcess())
 
 
 def test_nothing_seen_is_no_strength() -> None:
     same = PairedRuns(np.zeros(50), np.zeros(50))
     assert gaussian_strength_limit(same).mu == 0
     assert gaussian_bound(same, delta=1e-5).epsilon == 0
-    assert gaussian_bound(PerStep(np.zeros(9), np.arange(9) % 2), composed=lambda mu: 7 * mu).epsilon == 0
+    assert gaussian_bound(PerStep(np.zeros(9), np.arange(9) % 2), delta=0.0, composed=lambda mu: 7 * mu).epsilon == 0
+    assert gaussian_strength_limit(PerStep([0.1, 0.2], [1, 1])).mu == 0  # all coins fell on one side
 
 
 def test_the_relation_and_an_unpaid_choice_are_kept() -> None:

@@ -44,3 +44,44 @@ def test_no_training_with_an_access_that_grants_too_little(here, place: Path) ->
     shown = here("audit", "black-box.toml", "--quiet")
     assert shown.returncode == 2
     assert "it also needs every-model; these would work: api, static-poison" in shown.stderr
+
+
+def test_half_of_the_noise_is_a_violation_whatever_bound_the_spec_has(here, place: Path) -> None:
+    (place / "spec.toml").write_text(
+        '[data]\nname = "digits"\nclasses = [0, 1]\nper_class = 30\n[training]\nsample_rate = 0.2\nsteps = 10\n'
+        '[audit]\ntrials = 30\nbound = "best-on-same"\n'
+    )
+    shown = here("ladder", "spec.toml", "--noise-scale", "0.2", "--executor", "inline", "--quiet")
+    assert shown.returncode == 1
+    assert "gradient: ε ≥" in shown.stdout
+    assert "VIOLATED" in shown.stdout
+    assert "verdict: violated, by" in shown.stdout
+
+
+def test_a_spec_for_one_run_has_a_ladder_too(here, place: Path) -> None:
+    assert here("init", "one.toml", "--template", "one-run").returncode == 0
+    text = (place / "one.toml").read_text()
+    (place / "one.toml").write_text(text + '\n[access]\nsees = "final-model"\ncontrols = []\n')
+    shown = here("ladder", "one.toml", "--trials", "4", "--executor", "inline", "--quiet")
+    assert shown.returncode == 0, shown
+    assert "not granted (final-model): static-poison, intermediate" in shown.stdout
+    assert "verdict: no violation found" in shown.stdout
+
+
+def test_scores_of_single_steps_are_not_taken_for_a_run(here, place: Path) -> None:
+    (place / "steps.toml").write_text(
+        '[data]\nname = "digits"\nclasses = [0, 1]\nper_class = 30\n[training]\nsample_rate = 0.2\nsteps = 4\n'
+        '[adversary]\nname = "gradient-steps"\ncoordinates = 5\n[audit]\nbound = "gaussian-steps"\n'
+    )
+    audited = here("audit", "steps.toml", "--out", "run", "--executor", "inline", "--quiet")
+    assert audited.returncode == 0, audited
+    assert "family         ε ≥" in audited.stdout
+    exported = here("runs", "run", "--export", "scores.csv")
+    assert exported.returncode == 0
+    assert "no bound for runs takes them" in exported.stdout + exported.stderr
+    for name in ("scores.csv", "run/scores.csv"):
+        for option in (["--one-run"], []):
+            refused = here("bound", *option, name)
+            assert refused.returncode == 2, refused
+    (place / "bad.toml").write_text('[adversary]\nname = "gradient-steps"\nmalicious = "no"\n')
+    assert "malicious = 'no': expected true or false" in here("check", "bad.toml").stderr

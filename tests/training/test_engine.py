@@ -325,7 +325,7 @@ def test_poisson_samples_have_the_right_rate() -> None:
     key, n, steps = threefry.trial_key(seed(2)), 50, 4000
     words, rows, counts, sizes = np.empty(52, np.uint32), np.zeros(n + 1, np.int64), np.zeros(n), []
     for step in range(steps):
-        _, size = compiled.sample_rows(compiled.POISSON, key, step, threefry.below(0.13), 7, words, rows)
+        _, size = compiled.sample_rows(compiled.POISSON, key, step, threefry.below(0.13), (7, 8), words, rows)
         counts[rows[:size]] += 1
         sizes.append(size)
     assert stats.chisquare(counts).pvalue > 1e-3
@@ -341,12 +341,36 @@ def rows_of(sampling: str, n: int, rate: float, steps: int, number: int = 2) -> 
     key = threefry.trial_key(seed(number))
     words, rows, batches = np.empty(-(-n // 4) * 4, np.uint32), np.zeros(n + 1, np.int64), []
     for step in range(steps):
+        batch = recipe.batch_size, recipe.batches
         begin, count = compiled.sample_rows(
-            fast._SAMPLINGS[sampling], key, step, threefry.below(rate), recipe.batch_size, words, rows
+            fast._SAMPLINGS[sampling], key, step, threefry.below(rate), batch, words, rows
         )
         batches.append(rows[begin : begin + count].tolist())
         assert batches[-1] == sample(recipe, key, step, n).tolist()
     return batches
+
+
+@pytest.mark.parametrize("backend", ["compiled", "portable"])
+def test_a_lone_record_does_not_give_an_epoch_one_more_batch(backend: str) -> None:
+    """The number of records is public: with 21 of them in batches of 10, both neighbours have epochs of 3 batches."""
+    rng = np.random.default_rng(0)
+    recipe = Recipe(records=21, sample_rate=10 / 21, sampling="shuffle", steps=6, noise_multiplier=0.0)
+    whole = Dataset("random", rng.normal(size=(21, 4)).astype(np.float32), rng.integers(0, 2, 21), 2)
+
+    class Sums(Watcher):
+        stepwise = True
+
+        def __init__(self) -> None:
+            self.moved: list[bool] = []
+
+        def observe(self, step: int, noisy_sum: np.ndarray, parameters: np.ndarray) -> bool:
+            self.moved.append(bool(np.any(noisy_sum)))
+            return False
+
+    for data, last in ((whole, True), (whole.without(20), False)):
+        watcher = Sums()
+        train(recipe, data, seed(0), watcher, backend=backend)
+        assert watcher.moved == [True, True, last, True, True, last]
 
 
 def test_shuffled_epochs_use_every_record_once() -> None:

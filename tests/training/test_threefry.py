@@ -101,6 +101,6 @@ def test_thresholds_have_the_rate(rate: float) -> None:
 
 def test_everything_is_sampled_at_rate_one_and_nothing_at_rate_zero() -> None:
     buffer, rows = np.empty(8, u32), np.zeros(8, np.int64)
-    assert compiled.sample_rows(compiled.POISSON, KEY, 0, threefry.below(1.0), 3, buffer, rows) == (0, 7)
+    assert compiled.sample_rows(compiled.POISSON, KEY, 0, threefry.below(1.0), (3, 3), buffer, rows) == (0, 7)
     assert rows[:7].tolist() == list(range(7))
-    assert compiled.sample_rows(compiled.POISSON, KEY, 0, threefry.below(0.0), 3, buffer, rows) == (0, 0)
+    assert compiled.sample_rows(compiled.POISSON, KEY, 0, threefry.below(0.0), (3, 3), buffer, rows) == (0, 0)

@@ -2,6 +2,16 @@
 
 from epsilometer.accounting.accountants import ACCOUNTANTS, Accountant, account, calibrate, compare
 from epsilometer.accounting.mechanism import DpSgd, UpperBound
-from epsilometer.accounting.pld import curve
+from epsilometer.accounting.pld import curve, epsilon_floor
 
-__all__ = ["ACCOUNTANTS", "Accountant", "DpSgd", "UpperBound", "account", "calibrate", "compare", "curve"]
+__all__ = [
+    "ACCOUNTANTS",
+    "Accountant",
+    "DpSgd",
+    "UpperBound",
+    "account",
+    "calibrate",
+    "compare",
+    "curve",
+    "epsilon_floor",
+]

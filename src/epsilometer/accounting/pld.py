@@ -81,6 +81,20 @@ def epsilon(mechanism: DpSgd, delta: float, relation: Relation) -> float:
     return float(_distribution(mechanism, relation).get_epsilon_for_delta(delta - _round_off(mechanism)))
 
 
+def epsilon_floor(mechanism: DpSgd, delta: float, relation: Relation) -> float:
+    """An ε that the mechanism surely has, where `epsilon` gives one that it surely has not more than.
+
+    Rounding counts the other way: δ is padded, and a thousandth taken off for the bins. 0 where bins would not fit.
+
+    >>> round(epsilon_floor(DpSgd(250 / 6000, 1.01, 576), 1e-5, Relation.ADD_REMOVE), 3)
+    6.482
+    """
+    padded = delta + 2.0 * _round_off(mechanism)
+    if padded >= 1.0 or (mechanism.sample_rate < 1 and _unsampled(mechanism, relation) is not None):
+        return 0.0
+    return (1.0 - 1e-3) * epsilon(mechanism, padded, relation)
+
+
 def curve(mechanism: DpSgd, relation: Relation | str = Relation.ADD_REMOVE, points: int = 400) -> CurveClaim:
     """The trade-off curve that DP-SGD with these settings promises, for the two worlds in either order.
 

@@ -25,18 +25,18 @@ ALIGNED = 1e-3  # the sine of an angle that is nil
 class AdaptivePoison(Adversary):
     """Before every step a poison moves from a fixed query to where one step on it would lower the query's loss most.
 
-    The query is the poison of `static-poison`. The step is simulated as the training would take it, clipped, and
-    differentiated through. The score is minus the mean (or largest, or last) loss of the query over all models.
+    The query is the poison of `static-poison`. The step is simulated, one of plain clipped SGD, and differentiated
+    through. The score is minus the mean (or largest, or last) loss of the query over all models.
     """
 
     statistic: str = "mean"
-    shadows: int = 4
+    shadows: int = 8
     name: ClassVar[str] = "adaptive-poison"
     summary: ClassVar[str] = "a fresh poison before every step (Nasr et al. 2021, adversary 4)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.RECORDS_IN_STEPS,))
 
     def __post_init__(self) -> None:
-        checks.whole("shadows", self.shadows, least=1, most=10_000)
+        checks.whole("shadows", self.shadows, least=2, most=10_000)
         if self.statistic not in STATISTICS:
             raise unknown_name("statistic", self.statistic, STATISTICS)
 

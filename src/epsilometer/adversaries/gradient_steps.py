@@ -44,6 +44,8 @@ class GradientSteps(Adversary):
     def __post_init__(self) -> None:
         if self.coordinates is not None:
             checks.whole("coordinates", self.coordinates, least=1)
+        if not isinstance(self.malicious, bool):
+            raise InvalidInput("malicious", self.malicious, "true or false")
 
     @property
     def needs(self) -> ThreatModel:

@@ -26,13 +26,13 @@ class Intermediate(Adversary):
     """
 
     statistic: str = "mean"
-    shadows: int = 4
+    shadows: int = 8
     name: ClassVar[str] = "intermediate"
     summary: ClassVar[str] = "the static poison, seen at all checkpoints (Nasr et al. 2021, adversary 3)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.RECORDS,))
 
     def __post_init__(self) -> None:
-        checks.whole("shadows", self.shadows, least=1, most=10_000)
+        checks.whole("shadows", self.shadows, least=2, most=10_000)
         if self.statistic not in STATISTICS:
             raise unknown_name("statistic", self.statistic, STATISTICS)
 

@@ -12,10 +12,11 @@ from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
-from epsilometer.training import Recipe, initial_parameters, network_for, record_losses
+from epsilometer.training import Recipe, initial_parameters, network_for
 from epsilometer.training.threefry import trial_key
 
-LARGEST_SCALE = 2.0**12
+SCALES = tuple(2.0**i for i in range(13))  # of records, tried in turn
+NIL = 1e-4  # of the clip norm: what may be left of the mean gradient
 SPARE = 4  # records drawn for each that is kept
 
 
@@ -31,11 +32,6 @@ class MaliciousDataset(Gradient):
     threat = ThreatModel(Sees.EVERY_MODEL, (Controls.DATA, Controls.GRADIENTS))
 
     def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
-        if recipe.initialisation != "fixed":
-            raise InvalidInput(
-                "initialisation", recipe.initialisation, "fixed: the initial model labels the records",
-                "use the gradient adversary instead",
-            )  # fmt: skip
         return super().craft(recipe, unlearnable(recipe, data, seed), relation, seed)
 
 
@@ -44,18 +40,30 @@ def unlearnable(recipe: Recipe, like: Dataset, seed: np.random.SeedSequence) -> 
 
     Half of their features are 0, so that even then nothing moves the weights that read them.
     """
+    if recipe.initialisation != "fixed":
+        raise InvalidInput(
+            "initialisation", recipe.initialisation, "fixed: the initial model labels the records",
+            "use natural records instead",
+        )  # fmt: skip
     network, count = network_for(recipe, like), len(like)
     start = initial_parameters(recipe, network, trial_key(seed))
     drawn = np.random.default_rng(seed).uniform(-1.0, 1.0, (SPARE * count, like.x.shape[1])).astype(np.float32)
     drawn[:, : like.x.shape[1] // 2] = 0.0
     outputs = np.sort(network.logits(start, drawn.astype(start.dtype)), axis=1)
     surest = np.sort(np.argsort(outputs[:, -2] - outputs[:, -1], kind="stable")[:count])
-    x, scale = drawn[surest], 1.0
+    x = drawn[surest]
     y = np.argmax(network.logits(start, x.astype(start.dtype)), axis=1)
 
-    def loss(scale: float) -> float:
-        return float(record_losses(network.logits(start, (scale * x).astype(start.dtype)), y, recipe.loss).max())
+    def gradient(scale: float) -> float:
+        """The mean of the clipped gradients, in clip norms."""
+        records = (scale * x).astype(start.dtype)
+        total = network.clipped_gradient_sum(start, records, y, recipe.clip_norm, recipe.clipping)
+        return float(np.linalg.norm(total)) / (count * recipe.clip_norm)
 
-    while scale < LARGEST_SCALE and loss(scale) > 1e-6:
-        scale *= 2.0
-    return Dataset(f"malicious ({like.name})", scale * x, y, like.classes)
+    best = next((scale for scale in SCALES if gradient(scale) < NIL), None)
+    if best is None:
+        raise InvalidInput(
+            "model", f"{recipe.model}, {recipe.loss} loss",
+            "one that can be so sure of records that they give no gradient", "use natural records instead",
+        )  # fmt: skip
+    return Dataset(f"malicious ({like.name})", best * x, y, like.classes)

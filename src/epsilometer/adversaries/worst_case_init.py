@@ -12,6 +12,7 @@ from epsilometer.adversaries.final_model import FinalOutputs
 from epsilometer.adversaries.game import Adversary, Game
 from epsilometer.adversaries.poisoning import Poison
 from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
+from epsilometer.adversaries.target import natural_target
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset
 from epsilometer.training import Array, Recipe, network_for, train
@@ -40,7 +41,7 @@ class WorstCaseInit(Adversary):
 
     def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
         network, blank = network_for(recipe, data), np.zeros((1, data.x.shape[1]), np.float32)
-        row = int(np.random.default_rng(seed).integers(len(data)))
+        row = natural_target(data, None, seed).row
         others = data.without(row)
         learned = _pretrained(recipe, others, max(self.pretraining, 1), seed)
         order = np.argsort(network.logits(learned, blank.astype(learned.dtype))[0], kind="stable")

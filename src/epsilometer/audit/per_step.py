@@ -7,11 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from epsilometer.accounting import DpSgd, account, curve
+from epsilometer.accounting import DpSgd, curve, epsilon_floor
 from epsilometer.accounting.mechanism import sensitivity
 from epsilometer.bounds import ClaimTest, Kind, LowerBound, gaussian_bound, gaussian_strength_limit
 from epsilometer.claims import Claim, Relation
-from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PerStep
 
 _RATES = np.concatenate([np.geomspace(1e-9, 0.1, 60), np.linspace(0.11, 0.9, 60)])  # false-positive rates to compare at
@@ -34,7 +33,7 @@ class ComposedSteps:
     ) -> LowerBound:
         def composed(mu: float) -> float:
             seen = self._with_strength(mu, evidence.relation)
-            return account(seen, delta, evidence.relation).epsilon if seen else 0.0
+            return epsilon_floor(seen, delta, evidence.relation) if seen else 0.0
 
         return gaussian_bound(
             evidence, delta=delta, confidence=confidence, direction=direction, composed=composed
@@ -68,9 +67,4 @@ class ComposedSteps:
 
     def _with_strength(self, mu: float, relation: Relation) -> DpSgd | None:
         """The training if μ is the strength of its steps; none without any."""
-        if mu == 0:
-            return None
-        try:
-            return replace(self.mechanism, noise_multiplier=sensitivity(relation) / mu)
-        except InvalidInput:  # less noise than accountants take
-            return replace(self.mechanism, noise_multiplier=0.0)
+        return replace(self.mechanism, noise_multiplier=sensitivity(relation) / mu) if mu > 0 else None

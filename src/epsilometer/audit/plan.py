@@ -66,7 +66,8 @@ class Plan:
             "method": ComposedSteps(self.recipe.mechanism) if per_step else default_method(gives),
         }
         for name, default in defaults.items():
-            if getattr(self, name) is None:
+            stale = isinstance(default, ComposedSteps) and isinstance(getattr(self, name), ComposedSteps)
+            if getattr(self, name) is None or stale:  # the recipe decides how steps are composed, and nothing else
                 object.__setattr__(self, name, default)
         if not hasattr(self.method, "takes"):
             raise InvalidInput("method", self.method, "a method such as ExactRank()", "method_named(name) gives one")

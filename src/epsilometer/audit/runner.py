@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from epsilometer.accounting import DpSgd, UpperBound, account, curve
+from epsilometer.accounting import DpSgd, UpperBound, curve, epsilon_floor
 from epsilometer.audit.executors import Executor, Inline
 from epsilometer.audit.groups import Groups
 from epsilometer.audit.plan import Plan
@@ -123,7 +123,7 @@ def _noise_limit(plan: Plan, evidence: PairedRuns | CoinFlips) -> NoiseLimit | N
 
 
 def _family_bound(plan: Plan, bound: LowerBound, limit: NoiseLimit | None) -> LowerBound | None:
-    """ε at the plan's δ of DP-SGD with the most noise that the scores allow; nothing else is assumed."""
+    """ε at the plan's δ, by PLD, of DP-SGD with the most noise that the scores allow; nothing else is assumed."""
     if bound.kind is Kind.FAMILY:
         return bound
     if limit is None or limit.kind is not Kind.CERTIFIED or bound.group_size > 1:
@@ -131,7 +131,7 @@ def _family_bound(plan: Plan, bound: LowerBound, limit: NoiseLimit | None) -> Lo
     epsilon = 0.0
     if math.isfinite(limit.noise_multiplier):
         mechanism = replace(plan.recipe.mechanism, noise_multiplier=limit.noise_multiplier)
-        epsilon = account(mechanism, plan.delta, plan.relation).epsilon
+        epsilon = epsilon_floor(mechanism, plan.delta, plan.relation)
     return replace(
         bound,
         epsilon=epsilon,

@@ -13,6 +13,7 @@ import pydantic
 from pydantic import BaseModel, ConfigDict
 
 from epsilometer.adversaries import ADVERSARIES, Access, Adversary, Controls, Sees
+from epsilometer.audit.per_step import ComposedSteps
 from epsilometer.audit.plan import Faults, Plan, claim_curve, noise_for
 from epsilometer.bounds import EProcess, Method, OneRunPoint, Threshold, default_method, method_named
 from epsilometer.claims import Claim, PointClaim, Relation
@@ -162,7 +163,8 @@ class Spec(_Section):
                 )  # fmt: skip
             return claim_curve(recipe, relation)
         if epsilon is None:
-            raise InvalidInput("claim.epsilon", None, "the ε of a point claim", "add epsilon to [claim]")
+            why = "" if recipe.is_accounted else f": no accountant here proves one for sampling = {recipe.sampling}"
+            raise InvalidInput("claim.epsilon", None, f"the ε of a point claim{why}", "add epsilon to [claim]")
         return PointClaim(epsilon, self.claim.delta, relation)
 
     def _access(self) -> Access:
@@ -177,7 +179,7 @@ class Spec(_Section):
         if audit.threshold is not None and adversary.gives is OneRun and audit.bound in (None, OneRunPoint.name):
             return OneRunPoint(Threshold(audit.threshold), audit.seed)
         name = audit.bound or ("fixed" if audit.threshold is not None else None)
-        if name is None and adversary.gives is PerStep:
+        if name in (None, ComposedSteps.name) and adversary.gives is PerStep:
             return None  # it depends on the recipe
         if name is None:
             method = default_method(adversary.gives, audit.seed)

@@ -15,7 +15,7 @@ import numpy as np
 from epsilometer import checks
 from epsilometer.bounds.curve import largest_noise_multiplier, refute_curve
 from epsilometer.bounds.exact_rank import ExactRank
-from epsilometer.bounds.method import Method
+from epsilometer.bounds.method import Method, Sequential
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
 from epsilometer.claims import Claim, GaussianClaim
 from epsilometer.errors import EvidenceMismatch, InvalidInput
@@ -61,9 +61,14 @@ def gaussian_strength_limit(
     >>> gaussian_strength_limit(Counts(tp=60, fp=5, fn=40, tn=95))
     StrengthLimit(μ ≥ 1.204 from 200 scores, 0.95 confidence, clopper-pearson (counts))
     """
+    if isinstance(method, Sequential):
+        raise InvalidInput("method", method.name, "a method whose refutations are nested, such as ExactRank()")
+    if isinstance(evidence, PerStep):
+        checks.confidence(confidence)
+        if not all(evidence.sizes.values()):  # all coins fell on one side
+            return StrengthLimit(0.0, confidence, "no two kinds of steps", Kind.FAMILY, len(evidence.scores))
+        method = method or _middle(evidence)
     pairs = _as_pairs(evidence)
-    if method is None and isinstance(evidence, PerStep):
-        method = _middle(evidence)
     limit = largest_noise_multiplier(
         pairs,
         lambda sigma: GaussianClaim(1.0 / sigma, pairs.relation),
@@ -74,13 +79,14 @@ def gaussian_strength_limit(
     )
     mu = 0.0 if np.isinf(limit.noise_multiplier) else 1.0 / limit.noise_multiplier
     kind = Kind.FAMILY if isinstance(evidence, PerStep) else limit.kind
-    return StrengthLimit(mu, confidence, limit.method, kind, sum(_sizes(pairs)))
+    scores = pairs.out_trials + pairs.in_trials if isinstance(pairs, Counts) else sum(pairs.sizes.values())
+    return StrengthLimit(mu, confidence, limit.method, kind, scores)
 
 
 def gaussian_bound(
     evidence: PairedRuns | Counts | PerStep,
     *,
-    delta: float = 0.0,
+    delta: float,
     confidence: float = 0.95,
     method: Method | None = None,
     direction: str = "higher",
@@ -100,14 +106,13 @@ def gaussian_bound(
         raise InvalidInput("composed", composed, expected)
     limit = gaussian_strength_limit(evidence, confidence=confidence, method=method, direction=direction)
     epsilon = GaussianClaim(limit.mu, evidence.relation).epsilon_at(delta) if composed is None else composed(limit.mu)
-    estimate = limit.kind is Kind.ESTIMATE
     return LowerBound(
         epsilon=np.float64(epsilon),
         delta=delta,
         confidence=confidence,
         relation=evidence.relation,
         method=f"{NAME} family, {limit.method}",
-        kind=Kind.ESTIMATE if estimate else Kind.FAMILY,
+        kind=Kind.FAMILY if limit.kind is Kind.CERTIFIED else limit.kind,
         proof=limit,
         group_size=evidence.group_size,
     )
@@ -127,8 +132,6 @@ def _middle(evidence: PerStep) -> ExactRank:
 
 def _as_pairs(evidence: object) -> PairedRuns | Counts:
     if isinstance(evidence, PerStep):
-        if not 0 < evidence.member.sum() < len(evidence.member):
-            raise InvalidInput("member", "all alike", "steps with and without a gradient", "see more steps")
         return PairedRuns(
             evidence.scores[~evidence.member], evidence.scores[evidence.member], evidence.relation, evidence.group_size
         )
@@ -138,9 +141,3 @@ def _as_pairs(evidence: object) -> PairedRuns | Counts:
             f"got {type(evidence).__name__}"
         )
     return evidence
-
-
-def _sizes(pairs: PairedRuns | Counts) -> tuple[int, int]:
-    if isinstance(pairs, Counts):
-        return pairs.out_trials, pairs.in_trials
-    return len(pairs.out_scores), len(pairs.in_scores)

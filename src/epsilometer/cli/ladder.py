@@ -50,6 +50,8 @@ def ladder(
     """Send six adversaries, each with more power, against one training: what does each power add?
 
     The spec's own adversary and bound do not matter. Adversaries that need more than [access] grants are left out.
+    Where an adversary could score in several ways, a pilot decides first. Exit code 1 if the claim is violated: each
+    of the six is judged at a sixth of the error.
 
     Examples:
 
@@ -57,33 +59,51 @@ def ladder(
 
     - `epsilometer ladder my.toml --trials 1000 --out climbed`; the same again continues if it was stopped.
     """
+    from epsilometer.adversaries import LADDER
     from epsilometer.audit import executor_named
     from epsilometer.plain import plain
     from epsilometer.reproductions import Session, ladder_of
 
-    plan, _ = chosen_plan(spec, trials, confidence, seed, epsilon, "api", None, noise_scale, data_dir, quiet)
+    plan, _ = chosen_plan(
+        spec, trials, confidence, seed, epsilon, "api", None, noise_scale, data_dir, quiet, own_bound=False
+    )  # fmt: skip
     chosen = ladder_of(plan)
     settings = {key: value for key, value in plan.to_dict().items() if key not in ("adversary", "group_size")}
     session = Session(plan.trials, plan.seed, data_dir, executor=executor_named(executor, workers, address))
-    if not as_json:
-        print(f"{plan.recipe.model} on {plan.data.name}, {plan.recipe.mechanism.describe()}: {plan.upper_bound}")
-    before: list[float] = [0.0]
+    best = 0.0
 
     def line(_: Reproduction, row: Row) -> str:
-        return _line(row, before)
+        nonlocal best
+        told = _line(row, best)
+        best = max(best, row.measured) if row.measured == row.measured else best
+        return told
 
-    measure_cells(chosen, chosen.cells, plain(settings), out, session, quiet=quiet, as_json=as_json, line=line)
+    if not as_json:
+        print(f"{plan.recipe.model} on {plan.data.name}, {plan.recipe.mechanism.describe()}: {plan.upper_bound}")
+        absent = [name for name in LADDER if {"adversary": name} not in chosen.cells]
+        if absent:
+            print(f"not granted ({plan.access}): {', '.join(absent)}")
+    rows = measure_cells(
+        chosen, chosen.cells, plain({**settings, "access": str(plan.access)}), out, session,
+        quiet=quiet, as_json=as_json, line=line,
+    )  # fmt: skip
+    violated = [row.cell["adversary"] for row in rows if row.details.get("violated")]
+    if not as_json:
+        print(f"verdict: {'violated, by ' + ', '.join(violated) if violated else 'no violation found'}")
+    if violated:
+        raise typer.Exit(1)
 
 
-def _line(row: Row, before: list[float]) -> str:
-    name, details = row.cell["adversary"], row.details
+def _line(row: Row, best: float) -> str:
+    details = row.details
     if "note" in details:
-        return f"{name}: not played ({details['note']})"
-    more = row.measured - before[-1]
-    before.append(max(row.measured, before[-1]))
-    parts = [f"ε ≥ {number(row.measured, 3)} certified ({more:+.2f} on the best below)"]
+        return f"{row.cell['adversary']}: not played ({details['note']})"
+    more = f"{row.measured - best:.2f} more" if row.measured > best else "no more"
+    parts = [f"ε ≥ {number(row.measured, 3)} certified ({more})"]
     if details["family"] is not None:
-        parts.append(f"≥ {number(details['family'], 3)} if it is DP-SGD")
+        parts.append(f"ε ≥ {number(details['family'], 3)} if it is DP-SGD")
     if details["per_step"] is not None:
-        parts.append(f"≥ {number(details['per_step'], 3)} from single steps")
-    return f"{name}: {', '.join(parts)}; {details['needs']}"
+        parts.append(f"ε ≥ {number(details['per_step'], 3)} from single steps")
+    if details["violated"]:
+        parts.append("the claim is VIOLATED")
+    return f"{details['settings']}: {', '.join(parts)}; {details['needs']}"

@@ -49,8 +49,12 @@ def chosen_plan(
     noise_scale: float | None,
     data_dir: Path | None = None,
     quiet: bool = True,
+    own_bound: bool = True,
 ) -> tuple[Plan, tuple[Adversary, ...]]:
-    """The plan, and all adversaries of its spec; errors name what the user wrote, an option or a key."""
+    """The plan, and all adversaries of its spec; errors name what the user wrote, an option or a key.
+
+    Without its `own_bound`, what the spec says of bounds does not count, nor a number of trials that is not of worlds.
+    """
     from epsilometer.audit import Spec, read_spec, spec_from_dict
 
     options: dict[tuple[str, str], tuple[str, Any]] = {
@@ -65,6 +69,14 @@ def chosen_plan(
     values = (read_spec(spec) if spec is not None else Spec()).model_dump(exclude_none=True)
     if epsilon is not None:
         values["training"].pop("noise_multiplier", None)
+    if not own_bound:
+        from epsilometer.adversaries import ADVERSARIES
+        from epsilometer.evidence import PairedRuns
+
+        own = ADVERSARIES.get(values["adversary"]["name"])
+        of_worlds = own is None or own.gives is PairedRuns
+        for key in ("bound", "threshold", "target", *(() if of_worlds else ("trials",))):
+            values["audit"].pop(key, None)
     if adversary is not None and adversary != values["adversary"]["name"]:
         values["adversary"] = {}  # another adversary has other settings
     given = {"data.directory": "--data-dir"} if data_dir is not None else {}

@@ -69,7 +69,7 @@ def measure_cells(
     quiet: bool,
     as_json: bool,
     line: Callable[[Reproduction, Row], str],
-) -> None:
+) -> list[Row]:
     """Measure cell after cell, telling each as it comes; in `out` a stopped run continues."""
     from epsilometer.audit import StoreError, TrialsFailed
     from epsilometer.reproductions import reproduction_directory, write_rows
@@ -105,6 +105,7 @@ def measure_cells(
         print("", *textwrap.wrap(chosen.about, 100), sep="\n")
     if written:
         say(f"wrote {', '.join(str(path) for path in written)}")
+    return rows
 
 
 def _line(of: Reproduction, row: Row) -> str:

@@ -9,7 +9,7 @@ from html import escape
 
 from epsilometer.report.panels import COLOURS
 
-LEFT, WIDTH, RIGHT, ROW, TOP, BOTTOM = 138, 260, 62, 22, 58, 34
+LEFT, WIDTH, RIGHT, ROW, TOP, BOTTOM = 138, 260, 84, 22, 58, 34
 PROVED, FAMILY, STEPS, THEORY = COLOURS[0], "#9db8d2", COLOURS[2], COLOURS[1]
 
 
@@ -32,29 +32,37 @@ class Ladder:
     rungs: Sequence[Rung]
 
 
-def ladder_figure(ladders: Sequence[Ladder], title: str, columns: int = 2) -> str:
-    """Ladders side by side, the strongest adversary on top; each has a scale of its own."""
+def ladder_figure(ladders: Sequence[Ladder], title: str, how: str = "", columns: int = 2) -> str:
+    """Ladders side by side, the strongest adversary on top; each has a scale of its own. `how` stands below."""
     across = min(columns, max(1, len(ladders)))
     down = math.ceil(len(ladders) / across)
     wide = LEFT + WIDTH + RIGHT
     tall = TOP + BOTTOM + ROW * max([1, *(len(ladder.rungs) for ladder in ladders)])
-    width, height = across * wide, 56 + down * tall
+    width, height = max(across * wide, 500), 76 + down * tall
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
         f'font-size="12" role="img" aria-label="{escape(title)}">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
         f'<text x="10" y="20" font-size="14">{escape(title)}</text>',
-        *_legend(),
+        *_legend(ladders),
     ]
     for i, ladder in enumerate(ladders):
         parts.append(f'<g transform="translate({i % across * wide} {56 + i // across * tall})">')
         parts += _drawn(ladder)
         parts.append("</g>")
+    parts.append(f'<text x="10" y="{height - 8}" fill="#444">{escape(how)}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _legend() -> list[str]:
-    words = ((PROVED, "certified"), (FAMILY, "if it is DP-SGD"), (STEPS, "single steps"), (THEORY, "theory"))
+def _legend(ladders: Sequence[Ladder]) -> list[str]:
+    drawn = [rung for ladder in ladders for rung in ladder.rungs]
+    words = [(PROVED, "certified")]
+    if any(rung.family is not None for rung in drawn):
+        words.append((FAMILY, "if it is DP-SGD"))
+    if any(rung.per_step is not None for rung in drawn):
+        words.append((STEPS, "single steps"))
+    if any(math.isfinite(ladder.upper) for ladder in ladders):
+        words.append((THEORY, "theory"))
     return [
         f'<rect x="{10 + 118 * i}" y="31" width="10" height="10" fill="{colour}"/>'
         f'<text x="{24 + 118 * i}" y="40">{word}</text>'
@@ -71,7 +79,10 @@ def _drawn(ladder: Ladder) -> list[str]:
         return LEFT + WIDTH * min(max(value, 0.0), most) / most
 
     bottom = TOP + ROW * len(ladder.rungs)
-    parts = [f'<text x="10" y="{TOP - 34}" font-weight="bold">{escape(ladder.title)}</text>']
+    parts = [
+        f'<text x="10" y="{TOP - 34}" font-weight="bold">{escape(ladder.title)}</text>',
+        f'<text x="{LEFT + WIDTH + 6}" y="{TOP - 12}">ε ≥</text>',
+    ]
     for i, rung in enumerate(reversed(ladder.rungs)):
         y = TOP + ROW * i
         played = not math.isnan(rung.proved)

@@ -16,7 +16,7 @@ from epsilometer.audit import Results, StoredRun, Trial, toss_coins
 from epsilometer.bounds import EProcess
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
-from epsilometer.evidence import PairedRuns
+from epsilometer.evidence import PairedRuns, PerStep
 from epsilometer.report.files import write_whole
 
 Columns = dict[str, list[Any]]
@@ -35,7 +35,7 @@ def write_scores(target: Path, run: StoredRun, results: Results) -> int:
         raise InvalidInput("--export", str(target), "a name that ends in .csv or .parquet")
     judged = (run.conclusion or {}).get("judged", run.plan["trials"])
     rows = [(index, world, results[world, index]) for world, index in sorted(results, key=_by_index) if index < judged]
-    columns = _pairs(rows) if run.plan["evidence"] == PairedRuns.__name__ else _canaries(run.plan, rows)
+    columns = _pairs(rows) if run.plan["evidence"] == PairedRuns.__name__ else _by_coins(run.plan, rows)
     if run.plan["group_size"] > 1:  # a bound that did not know would claim too much
         columns["group_size"] = [run.plan["group_size"]] * len(rows)
     content = writers[target.suffix](columns)
@@ -49,6 +49,8 @@ def write_scores(target: Path, run: StoredRun, results: Results) -> int:
 def judged_again(target: Path, run: StoredRun) -> str:
     """How to get a bound from these scores, and which: after a look at them, not every method is valid."""
     plan, end = run.plan, run.conclusion
+    if plan["evidence"] == PerStep.__name__:
+        return "they speak of single steps: no bound for runs takes them"
     one_run = plan["evidence"] != PairedRuns.__name__
     words = ["epsilometer", "bound", *(["--one-run"] if one_run else []), str(target)]
     words += ["--delta", f"{plan['delta']:g}", "--confidence", f"{plan['confidence']:g}"]
@@ -66,13 +68,14 @@ def _pairs(rows: list[Row]) -> Columns:
     return _columns(("world", "index", "score"), [(world, index, scores.item()) for index, world, scores in rows])
 
 
-def _canaries(plan: dict[str, Any], rows: list[Row]) -> Columns:
+def _by_coins(plan: dict[str, Any], rows: list[Row]) -> Columns:
     found = []
     for index, _, scores in rows:
         coins = toss_coins(plan["seed"], index, len(scores))
         numbered = zip(coins.astype(int).tolist(), scores.tolist(), strict=True)
         found += [(index, canary, member, score) for canary, (member, score) in enumerate(numbered)]
-    return _columns(("index", "canary", "member", "score"), found)
+    names = ("place", "gradient") if plan["evidence"] == PerStep.__name__ else ("canary", "member")
+    return _columns(("index", *names, "score"), found)
 
 
 def _by_index(trial: Trial) -> tuple[int, int]:

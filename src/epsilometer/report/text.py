@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from epsilometer.audit import AuditResult, Plan, Preview
-from epsilometer.bounds import Sequential
+from epsilometer.bounds import Kind, Sequential
 
 Row = tuple[str, str]
 
@@ -19,7 +19,7 @@ def summary(result: AuditResult) -> str:
             *_plan_rows(plan),
             ("trials", f"{result.evidence.describe()}, seed {plan.seed}, {result.seconds:.1f} s"),
             *_stopped(result),
-            ("proved", str(low)),
+            ("proved" if low.kind is Kind.CERTIFIED else str(low.kind), str(low)),
             ("", f"from {low.proof}"),
             ("against claim", result.test.comparison),
             *_noise(result),
@@ -32,7 +32,9 @@ def describe_preview(preview: Preview) -> str:
     """What a plan is, what it costs, and what it could show."""
     plan = preview.plan
     early = ", or fewer: it stops as soon as it has enough" if isinstance(plan.method, Sequential) else ""
-    if not preview.can_refute:
+    if plan.method.kind is not Kind.CERTIFIED:
+        power = f"none: what {plan.method.name} finds is not certified, and refutes nothing"
+    elif not preview.can_refute:
         power = "none: not even an attack that is always right would refute the claim; run more trials"
     else:
         hint = "a real attack is weaker" if preview.has_power else "too little: run more trials"

@@ -7,7 +7,7 @@ from epsilometer.reproductions.directory import reproduction_directory, write_ro
 from epsilometer.reproductions.jagielski_appendix_b import APPENDIX_B
 from epsilometer.reproductions.jagielski_figure2 import FIGURE2
 from epsilometer.reproductions.jagielski_table2 import TABLE2
-from epsilometer.reproductions.ladder import ladder_of
+from epsilometer.reproductions.ladder import ladder, ladder_of
 from epsilometer.reproductions.nasr_ladder import NASR_LADDER
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
 
@@ -29,6 +29,7 @@ __all__ = [
     "Reproduction",
     "Row",
     "Session",
+    "ladder",
     "ladder_of",
     "reproduction_directory",
     "reproduction_named",

@@ -27,7 +27,6 @@ def _measure(cell: Cell, session: Session) -> Row:
         steps=STEPS,
         noise_multiplier=calibrate(epsilon=float(cell["eps"]), delta=DELTA, sample_rate=1.0, steps=STEPS),
         learning_rate=1.0,
-        model="mlp",
     )
     adversary = _STARTS[cell["init"]]
     plan = Plan(claim_curve(recipe), DELTA, data, recipe, adversary, session.trials, seed=session.seed)
@@ -66,8 +65,8 @@ ANNAMALAI = Reproduction(
     name="annamalai-init",
     summary="worst-case initial weights in black-box audits (Annamalai & De Cristofaro 2024)",
     about="measured is what follows from the trials (95 %) if the training is Gaussian DP, as in the paper; certified "
-    "assumes nothing. A network with 32 hidden units stands for the paper's convolutional one, and the weights are "
-    "trained on the audited records themselves, which their adversary may know.",
+    "assumes nothing. Logistic regression stands for the paper's convolutional network, and the weights are trained on "
+    "the audited records themselves, which their adversary may know.",
     trials=500,
     cells=grid(init=tuple(_STARTS), eps=EPSILONS),
     measure=_measure,

@@ -153,13 +153,14 @@ def fill_words(key, stream, step, out):
 
 # ---------------------------------------------------------------------------------------------- the training
 @njit(error_model="numpy", nogil=True, cache=True)
-def sample_rows(sampling, key, step, threshold, batch_size, words, rows):
+def sample_rows(sampling, key, step, threshold, batch, words, rows):
     """Which records are in the sample: their numbers begin at rows[begin]; returns (begin, count).
 
     `rows` has one place more than there are records. Between calls it holds the order that sampling without
-    replacement goes on from, so steps are to be taken in turn.
+    replacement goes on from, so steps are to be taken in turn. `batch` is a batch's size and how many an epoch has.
     """
     records = len(rows) - 1
+    batch_size, batches = batch
     if sampling == POISSON:
         fill_words(key, SAMPLE, step, words)
         count = 0
@@ -167,7 +168,6 @@ def sample_rows(sampling, key, step, threshold, batch_size, words, rows):
             rows[count] = i
             count += np.uint64(words[i]) < threshold  # without a branch, which would be mispredicted
         return 0, count
-    batches = (records + batch_size - 1) // batch_size
     if sampling != SHUFFLE or step % batches == 0:
         for i in range(records):
             rows[i] = i
@@ -181,7 +181,7 @@ def sample_rows(sampling, key, step, threshold, batch_size, words, rows):
         fill_words(key, SAMPLE, step, words)
         _shuffle(rows, words, records, records)
     begin = (step % batches) * batch_size
-    return begin, min(batch_size, records - begin)
+    return begin, max(0, min(batch_size, records - begin))
 
 
 @_inline
@@ -395,13 +395,13 @@ def noisy_step(theta, total, noise, key, step, spread, rate, inverse_batch, upda
 
 @njit(error_model="numpy", nogil=True, cache=True)
 def train_steps(
-    steps, theta, total, noise, x, y, squares, widths, key, threshold, batch_size, clip_norm, spread, rates,
+    steps, theta, total, noise, x, y, squares, widths, key, threshold, batch, clip_norm, spread, rates,
     inverse_batch, sampling, shape, update, first, second, words, rows, work, gemm, inserted, probe, seen,
 ):  # fmt: skip
     """One training from beginning to end; `seen[t]` gets ⟨noisy sum, probe⟩ of each step."""
     coin = np.empty(4, np.uint32)
     for step in range(steps):
-        begin, count = sample_rows(sampling, key, step, threshold, batch_size, words, rows)
+        begin, count = sample_rows(sampling, key, step, threshold, batch, words, rows)
         clipped_sum(theta, total, x, y, squares, rows[begin:], count, widths, clip_norm, shape, work, gemm)
         if len(inserted) > 0:
             fill_words(key, COIN, step, coin)

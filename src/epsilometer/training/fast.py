@@ -57,7 +57,11 @@ def _train_one(
     update = _OPTIMIZERS[recipe.optimizer], recipe.weight_decay, recipe.momentum
     memory = (0, 0) if recipe.optimizer == "sgd" else (len(theta), len(theta) if recipe.optimizer == "adam" else 0)
     first, second = (np.zeros(size, start.dtype) for size in memory)
-    rates, inverse_batch, size = recipe.learning_rates(), 1.0 / recipe.expected_batch, recipe.batch_size
+    rates, inverse_batch, size = (
+        recipe.learning_rates(),
+        1.0 / recipe.expected_batch,
+        (recipe.batch_size, recipe.batches),
+    )
     nothing = np.zeros(0, start.dtype)
     inserted = nothing if watcher.inserted is None else np.ascontiguousarray(watcher.inserted, start.dtype)
     probe = np.zeros(0) if watcher.probe is None else np.ascontiguousarray(watcher.probe, np.float64)

@@ -114,6 +114,11 @@ class Recipe:
         return max(1, round(self.expected_batch))
 
     @property
+    def batches(self) -> int:
+        """Batches of an epoch, by the public number of records: a world's own would tell it from the other."""
+        return -(-self.records // self.batch_size)
+
+    @property
     def is_accounted(self) -> bool:
         """Whether the accountants' assumption, Poisson sampling, is what the training does."""
         return self.sampling in ("poisson", "full")

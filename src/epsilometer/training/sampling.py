@@ -19,9 +19,8 @@ def sample(recipe: Recipe, key: Words, step: int, records: int) -> NDArray[np.in
     size = recipe.batch_size
     if recipe.sampling == "fixed-size":
         return _drawn(key, step, records, size)
-    batches = -(-records // size)
-    order = _drawn(key, step - step % batches, records, records)
-    return order[step % batches * size :][:size]
+    order = _drawn(key, step - step % recipe.batches, records, records)
+    return order[step % recipe.batches * size :][:size]
 
 
 def _drawn(key: Words, step: int, records: int, places: int) -> NDArray[np.int64]:
