@@ -7,14 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from epsilometer import checks
-from epsilometer.adversaries.game import IN, Adversary, Game
+from epsilometer.adversaries.game import IN, Game
+from epsilometer.adversaries.intermediate import Intermediate
 from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
 from epsilometer.adversaries.static_poison import STRIDE, static_poison
-from epsilometer.adversaries.target import STATISTICS, Checkpoints, Target
+from epsilometer.adversaries.target import Checkpoints, Target
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset
-from epsilometer.errors import unknown_name
 from epsilometer.training import Array, Labels, ModuleNetwork, Network, Recipe, network_for, record_losses
 
 ITERATIONS = 5  # of the ascent, in every step
@@ -22,23 +21,16 @@ ALIGNED = 1e-3  # the sine of an angle that is nil
 
 
 @dataclass(frozen=True)
-class AdaptivePoison(Adversary):
+class AdaptivePoison(Intermediate):
     """Before every step a poison moves from a fixed query to where one step on it would lower the query's loss most.
 
     The query is the poison of `static-poison`. The step is simulated, one of plain clipped SGD, and differentiated
     through. The score is minus the mean (or largest, or last) loss of the query over all models.
     """
 
-    statistic: str = "mean"
-    shadows: int = 8
     name: ClassVar[str] = "adaptive-poison"
     summary: ClassVar[str] = "a fresh poison before every step (Nasr et al. 2021, adversary 4)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.RECORDS_IN_STEPS,))
-
-    def __post_init__(self) -> None:
-        checks.whole("shadows", self.shadows, least=2, most=10_000)
-        if self.statistic not in STATISTICS:
-            raise unknown_name("statistic", self.statistic, STATISTICS)
 
     def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
         query = static_poison(recipe, data, self.shadows, seed)

@@ -50,8 +50,7 @@ class Gradient(Adversary):
                 "noise_multiplier", 0, "noise > 0 for a likelihood ratio", "use the clipbkd adversary instead"
             )
         direction = self._direction(recipe, data, seed)
-        # What the canary contributes in each world, in clip norms along the direction.
-        absent = -1.0 if relation is Relation.REPLACE else 0.0
+        absent = absence(relation)
 
         def watch(world: int) -> ScoringWatcher:
             return _Watermark(recipe, direction, inserted=1.0 if world == IN else absent, absent=absent)
@@ -69,6 +68,11 @@ class Gradient(Adversary):
         signs = np.where(np.arange(count) % 2 == 0, 1, -1)
         direction[quietest(natural_movement(recipe, data, seed), count)] = signs / np.sqrt(count)
         return direction
+
+
+def absence(relation: Relation) -> float:
+    """What stands in world 0 for a crafted gradient, as a multiple of it: nothing, or its opposite under replace."""
+    return -1.0 if relation is Relation.REPLACE else 0.0
 
 
 def quietest(moved: Floats, count: int) -> NDArray[np.int64]:

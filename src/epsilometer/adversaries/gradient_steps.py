@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from epsilometer import checks
 from epsilometer.adversaries.canaries import expected_gradient
 from epsilometer.adversaries.game import Adversary, CanaryGame, CanaryWatcher
-from epsilometer.adversaries.gradient import natural_movement, quietest
+from epsilometer.adversaries.gradient import absence, natural_movement, quietest
 from epsilometer.adversaries.malicious_dataset import unlearnable
 from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
 from epsilometer.claims import Floats, Relation
@@ -57,7 +57,7 @@ class GradientSteps(Adversary):
             raise InvalidInput("sampling", recipe.sampling, "poisson or full: an accountant adds up the steps")
         chosen = unlearnable(recipe, data, seed) if self.malicious else data
         places = self._places(recipe, chosen, seed)
-        absent = -1.0 if relation is Relation.REPLACE else 0.0
+        absent = absence(relation)
 
         def watch(coins: NDArray[np.bool_], _: np.random.SeedSequence) -> CanaryWatcher:
             return _Steps(recipe, chosen, places, np.where(coins, 1.0, absent).reshape(recipe.steps, -1))

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from epsilometer.adversaries.game import IN, Adversary, Game, ScoringWatcher
+from epsilometer.adversaries.gradient import absence
 from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
@@ -29,7 +30,7 @@ class HiddenState(Adversary):
     def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
         direction = np.zeros(network_for(recipe, data).parameters)
         direction[np.random.default_rng(seed).integers(len(direction))] = recipe.clip_norm
-        absent = -1.0 if relation is Relation.REPLACE else 0.0
+        absent = absence(relation)
         return Game(data, data, relation, 1, lambda world: _Moved(direction, 1.0 if world == IN else absent))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,9 +28,9 @@ class MaliciousDataset(Gradient):
     Both worlds have these records in place of the data; then everything is as with `gradient`.
     """
 
-    name = "malicious-dataset"
-    summary = "records that give no gradient, then a crafted one (Nasr et al. 2021, adversary 6)"
-    threat = ThreatModel(Sees.EVERY_MODEL, (Controls.DATA, Controls.GRADIENTS))
+    name: ClassVar[str] = "malicious-dataset"
+    summary: ClassVar[str] = "records that give no gradient, then a crafted one (Nasr et al. 2021, adversary 6)"
+    threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.DATA, Controls.GRADIENTS))
 
     def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
         return super().craft(recipe, unlearnable(recipe, data, seed), relation, seed)

@@ -11,7 +11,6 @@ from typing import Any
 from epsilometer.adversaries import (
     ADVERSARIES,
     LADDER,
-    AdaptivePoison,
     Adversary,
     Gradient,
     GradientSteps,
@@ -105,7 +104,7 @@ def _settings(adversary: Adversary) -> str:
 def _rivals(plan: Plan, name: str) -> Sequence[Adversary]:
     """An adversary in all the ways in which it may score."""
     kind = ADVERSARIES[name]
-    if issubclass(kind, Intermediate | AdaptivePoison):
+    if issubclass(kind, Intermediate):
         return [kind(statistic=statistic) for statistic in STATISTICS]
     if issubclass(kind, Gradient):
         return [kind(coordinates=min(kind.coordinates, network_for(plan.recipe, plan.data).parameters))]
