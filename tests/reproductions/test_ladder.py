@@ -36,6 +36,7 @@ def test_the_ladder_has_every_adversary_and_says_what_each_needs() -> None:
     for row in rows:
         assert 0 <= row.measured <= row.details["eps_opt"]
         assert row.details["theory"] == pytest.approx(4.0, abs=0.01)
+        assert row.details["strength_low"] <= row.details["strength"] <= row.details["strength_high"]
         assert row.details["needs"].startswith("sees ")
         assert (row.details["per_step"] is not None) == (row.cell["adversary"] in ("gradient", "malicious-dataset"))
     by_name = {row.cell["adversary"]: row for row in rows}

@@ -18,7 +18,7 @@ from epsilometer.adversaries import (
 )
 from epsilometer.adversaries.target import STATISTICS
 from epsilometer.audit import Plan, choose_adversary, run
-from epsilometer.bounds import Kind, eps_opt
+from epsilometer.bounds import Kind, attack_strength, eps_opt
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PairedRuns
 from epsilometer.report.rungs import Ladder, Rung, ladder_figure
@@ -39,7 +39,8 @@ def ladder_of(plan: Plan) -> Reproduction:
         about="Certified bounds assume nothing but independent trials; each holds by itself, at the stated confidence. "
         "If the training is DP-SGD with some noise, more follows: from the same trials (family), or from single steps "
         "of two trainings (per_step). With few trials even a perfect attack can certify little (eps_opt). Violations "
-        f"rest on tests at {corrected(plan):.4g} confidence each, so that all {len(LADDER)} keep the stated one.",
+        f"rest on tests at {corrected(plan):.4g} confidence each, so that all {len(LADDER)} keep the stated one. strength "
+        "is an attack's μ, an estimate with a 95 % interval, to compare adversaries by.",
         trials=plan.trials,
         cells=tuple({"adversary": name} for name in granted),
         measure=functools.partial(_measure, plan),
@@ -76,6 +77,7 @@ def climb(plan: Plan, name: str, session: Session) -> tuple[float, dict[str, Any
     return bound.epsilon, {
         "settings": _settings(chosen.adversary),
         "needs": str(chosen.adversary.needs),
+        **dict(zip(("strength_low", "strength", "strength_high"), _strengths(result.evidence), strict=True)),
         "violated": test.refuted and test.kind is Kind.CERTIFIED,
         "family": None if family is None else family.epsilon,
         "per_step": _per_step(plan, name, session),
@@ -93,6 +95,12 @@ def climb(plan: Plan, name: str, session: Session) -> tuple[float, dict[str, Any
         "plan_sha256": chosen.fingerprint(),
         "seconds": round(result.seconds, 1),
     }
+
+
+def _strengths(evidence: object) -> list[float]:
+    """The attack's μ and a 95 % interval for it: estimates, to compare adversaries by."""
+    assert isinstance(evidence, PairedRuns)
+    return [attack_strength(evidence, level) for level in (0.975, 0.5, 0.025)]
 
 
 def _settings(adversary: Adversary) -> str:
