@@ -39,8 +39,8 @@ def ladder_of(plan: Plan) -> Reproduction:
         about="Certified bounds assume nothing but independent trials; each holds by itself, at the stated confidence. "
         "If the training is DP-SGD with some noise, more follows: from the same trials (family), or from single steps "
         "of two trainings (per_step). With few trials even a perfect attack can certify little (eps_opt). Violations "
-        f"rest on tests at {corrected(plan):.4g} confidence each, so that all {len(LADDER)} keep the stated one. strength "
-        "is an attack's μ, an estimate with a 95 % interval, to compare adversaries by.",
+        f"rest on tests at {corrected(plan):.4g} confidence each, so that all {len(LADDER)} keep the stated one. "
+        "strength is an attack's μ, an estimate with a 95 % interval, to compare adversaries by.",
         trials=plan.trials,
         cells=tuple({"adversary": name} for name in granted),
         measure=functools.partial(_measure, plan),
