@@ -98,7 +98,9 @@ def test_the_relation_and_an_unpaid_choice_are_kept() -> None:
 
 def test_extremes_give_numbers() -> None:
     perfect = PairedRuns(np.zeros(30), np.ones(30))
+    with pytest.raises(InvalidInput, match="has no ε at δ = 0"):
+        gaussian_bound(perfect, delta=0.0)
     for evidence in (perfect, PairedRuns([0.0], [1.0]), PairedRuns([-math.inf], [math.inf])):
-        bound = gaussian_bound(evidence, delta=0.0, method=ExactRank(calibrated=False))
+        bound = gaussian_bound(evidence, delta=1e-9, method=ExactRank(calibrated=False))
         assert not math.isnan(bound.epsilon)
         assert bound.epsilon >= 0

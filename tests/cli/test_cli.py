@@ -330,6 +330,7 @@ def test_compare_prints_every_bound(tmp_path: Path) -> None:
     names = [line.split("\t")[0] for line in shown.stdout.splitlines()]
     assert names[:4] == ["bound", "exact-rank", "exact-rank-union", "eprocess"]
     assert "expected 0 with a ratio" in shown.stdout  # Katz-log and Bailey know no δ, and say so
+    assert "\tfamily\t" in shown.stdout
     bounds = json.loads(epsilometer("compare", str(path), "--json").stdout)["bounds"]
     assert bounds["exact-rank"]["epsilon"] > bounds["split"]["epsilon"] > 0
     assert {bound["kind"] for bound in bounds.values()} == {"certified", "credible", "estimate"}

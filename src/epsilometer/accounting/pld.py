@@ -86,8 +86,8 @@ def epsilon_floor(mechanism: DpSgd, delta: float, relation: Relation) -> float:
 
     Rounding counts the other way: δ is padded, and a thousandth taken off for the bins. 0 where bins would not fit.
 
-    >>> round(epsilon_floor(DpSgd(250 / 6000, 1.01, 576), 1e-5, Relation.ADD_REMOVE), 3)
-    6.482
+    >>> round(epsilon_floor(DpSgd(250 / 6000, 1.01, 576), 1e-5, Relation.ADD_REMOVE), 2)
+    6.48
     """
     padded = delta + 2.0 * _round_off(mechanism)
     if padded >= 1.0 or (mechanism.sample_rate < 1 and _unsampled(mechanism, relation) is not None):

@@ -101,6 +101,8 @@ def gaussian_bound(
     5.43
     """
     checks.delta(delta)
+    if delta == 0 and composed is None:
+        raise InvalidInput("delta", delta, "above 0: a Gaussian mechanism has no ε at δ = 0", "a common choice is 1e-5")
     if (composed is not None) != isinstance(evidence, PerStep):
         expected = "a function from the μ of a step to ε, for the scores of single steps and for these only"
         raise InvalidInput("composed", composed, expected)
