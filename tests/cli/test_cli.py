@@ -332,6 +332,7 @@ def test_compare_prints_every_bound(tmp_path: Path) -> None:
     assert "expected 0 with a ratio" in shown.stdout  # Katz-log and Bailey know no δ, and say so
     assert "\tfamily\t" in shown.stdout
     bounds = json.loads(epsilometer("compare", str(path), "--json").stdout)["bounds"]
+    assert "no ε at δ = 0" in bounds.pop("gaussian")["not_applicable"]
     assert bounds["exact-rank"]["epsilon"] > bounds["split"]["epsilon"] > 0
     assert {bound["kind"] for bound in bounds.values()} == {"certified", "credible", "estimate"}
 

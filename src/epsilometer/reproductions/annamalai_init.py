@@ -14,7 +14,7 @@ from epsilometer.training import Recipe
 
 DELTA, STEPS = 1e-5, 100
 EPSILONS = ("1", "4", "10")
-_STARTS = {"average": WorstCaseInit(pretraining=0), "worst": WorstCaseInit()}
+_STARTS = {"average": WorstCaseInit(pretraining=0), "worst": WorstCaseInit(pretraining=3000)}
 _PAPER = {("worst", "10"): 7.21}
 
 
@@ -26,7 +26,7 @@ def _measure(cell: Cell, session: Session) -> Row:
         sampling="full",
         steps=STEPS,
         noise_multiplier=calibrate(epsilon=float(cell["eps"]), delta=DELTA, sample_rate=1.0, steps=STEPS),
-        learning_rate=1.0,
+        learning_rate=4.0,
     )
     adversary = _STARTS[cell["init"]]
     plan = Plan(claim_curve(recipe), DELTA, data, recipe, adversary, session.trials, seed=session.seed)
