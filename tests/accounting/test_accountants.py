@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from epsilometer import DpSgd, GaussianClaim, InvalidInput, Relation, account, calibrate, compare, curve
-from epsilometer.accounting import ACCOUNTANTS
+from epsilometer.accounting import ACCOUNTANTS, epsilon_floor, pld
 from epsilometer.accounting.renyi import log_moment
 
 SETTINGS = [DpSgd(0.05, 1.0, 200), DpSgd(0.01, 4.0, 5000), DpSgd(0.3, 3.0, 50), DpSgd(1.0, 5.0, 10)]
@@ -132,3 +132,25 @@ def test_extremes_are_numbers(name: str, mechanism: DpSgd) -> None:
 def test_misuse_is_refused_in_words(call, words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         call()
+
+
+@pytest.mark.parametrize("relation", [Relation.ADD_REMOVE, Relation.REPLACE])
+@pytest.mark.parametrize("mechanism", [DpSgd(0.1, 1.386, 100), DpSgd(0.001, 0.5, 20), DpSgd(0.5, 10.0, 10)])
+def test_the_floor_is_below_what_finer_bins_give(
+    mechanism: DpSgd, relation: Relation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    floor, usual = epsilon_floor(mechanism, 1e-5, relation), pld.epsilon(mechanism, 1e-5, relation)
+    width = pld._bin_width(mechanism) / 8
+    monkeypatch.setattr(pld, "_bin_width", lambda _: width)
+    pld._distribution.cache_clear()
+    exact = pld.epsilon(mechanism, 1e-5, relation)
+    pld._distribution.cache_clear()
+    assert 0.998 * exact < floor < exact <= usual
+
+
+def test_the_floor_is_finite_where_rounding_hides_the_delta() -> None:
+    """`epsilon` says ∞ there, which as a lower bound would be false: an unsampled Gaussian has 27.7 at δ = 1e-13."""
+    mechanism = DpSgd(0.5, 1.0, 10)
+    assert account(mechanism, 1e-13).epsilon == math.inf
+    assert 0 < epsilon_floor(mechanism, 1e-13, Relation.ADD_REMOVE) < 27.7
+    assert epsilon_floor(DpSgd(0.1, 1e-4, 100), 1e-5, Relation.ADD_REMOVE) == 0.0  # bins would not fit

@@ -282,6 +282,14 @@ def test_without_a_number_coordinates_are_as_many_as_are_quiet(data: Dataset, re
         GradientSteps().craft(replace(recipe, sampling="shuffle"), data, Relation.ADD_REMOVE, SEED)
 
 
+def test_another_recipe_composes_its_own_steps(data: Dataset, recipe: Recipe) -> None:
+    plan = Plan(claim_curve(recipe), 1e-5, data, recipe, GradientSteps(5))
+    shorter = replace(recipe, steps=3)
+    changed = replace(plan, recipe=shorter, claim=claim_curve(shorter))
+    assert changed.method == Plan(claim_curve(shorter), 1e-5, data, shorter, GradientSteps(5)).method
+    assert changed.method != plan.method
+
+
 # -- powers ------------------------------------------------------------------------------------------------------------
 
 

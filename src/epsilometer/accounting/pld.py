@@ -82,9 +82,10 @@ def epsilon(mechanism: DpSgd, delta: float, relation: Relation) -> float:
 
 
 def epsilon_floor(mechanism: DpSgd, delta: float, relation: Relation) -> float:
-    """An ε that the mechanism surely has, where `epsilon` gives one that it surely has not more than.
+    """A little less than `epsilon`, for whoever needs an ε that the mechanism really has.
 
-    Rounding counts the other way: δ is padded, and a thousandth taken off for the bins. 0 where bins would not fit.
+    δ is padded by what transforms can lose, and a thousandth taken off for the bins, ten times of what they were seen
+    to add. 0 where bins would not fit.
 
     >>> round(epsilon_floor(DpSgd(250 / 6000, 1.01, 576), 1e-5, Relation.ADD_REMOVE), 2)
     6.48

@@ -23,7 +23,7 @@ SPARE = 4  # records drawn for each that is kept
 
 @dataclass(frozen=True)
 class MaliciousDataset(Gradient):
-    """Chooses all records: random ones, each labelled as the initial model sees it, and so large that its loss is nil.
+    """Chooses all records: random, labelled as the initial model sees them, and so large that they give no gradient.
 
     Both worlds have these records in place of the data; then everything is as with `gradient`.
     """

@@ -35,9 +35,7 @@ class ComposedSteps:
             seen = self._with_strength(mu, evidence.relation)
             return epsilon_floor(seen, delta, evidence.relation) if seen else 0.0
 
-        return gaussian_bound(
-            evidence, delta=delta, confidence=confidence, direction=direction, composed=composed
-        )  # fmt: skip
+        return gaussian_bound(evidence, delta=delta, confidence=confidence, direction=direction, composed=composed)
 
     def test(
         self, evidence: PerStep, claim: Claim, *, confidence: float = 0.95, direction: str = "higher"

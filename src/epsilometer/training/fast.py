@@ -57,25 +57,22 @@ def _train_one(
     update = _OPTIMIZERS[recipe.optimizer], recipe.weight_decay, recipe.momentum
     memory = (0, 0) if recipe.optimizer == "sgd" else (len(theta), len(theta) if recipe.optimizer == "adam" else 0)
     first, second = (np.zeros(size, start.dtype) for size in memory)
-    rates, inverse_batch, size = (
-        recipe.learning_rates(),
-        1.0 / recipe.expected_batch,
-        (recipe.batch_size, recipe.batches),
-    )
+    rates, inverse_batch = recipe.learning_rates(), 1.0 / recipe.expected_batch
+    batch = recipe.batch_size, recipe.batches
     nothing = np.zeros(0, start.dtype)
     inserted = nothing if watcher.inserted is None else np.ascontiguousarray(watcher.inserted, start.dtype)
     probe = np.zeros(0) if watcher.probe is None else np.ascontiguousarray(watcher.probe, np.float64)
     projections = np.zeros(recipe.steps if watcher.probe is not None else 0)
     if not watcher.stepwise:
         compiled.train_steps(
-            recipe.steps, theta, total, noise, x, data.y, squares, widths, key, threshold, size, clip, spread, rates,
+            recipe.steps, theta, total, noise, x, data.y, squares, widths, key, threshold, batch, clip, spread, rates,
             inverse_batch, sampling, shape, update, first, second, words, rows, work, gemm, inserted, probe,
             projections,
         )  # fmt: skip
         return theta, projections
     y = data.y
     for step in range(recipe.steps):
-        begin, count = compiled.sample_rows(sampling, key, step, threshold, size, words, rows)
+        begin, count = compiled.sample_rows(sampling, key, step, threshold, batch, words, rows)
         asked = watcher.replaced_row is None or watcher.replaced_row in rows[begin : begin + count]
         if asked and (replaced := watcher.replace_record(step, theta)) is not None:
             if y is data.y:  # from now on this training has records of its own
