@@ -116,7 +116,7 @@ def test_an_adaptive_poison_lowers_the_querys_loss_at_least_as_much_as_the_query
     query = data.x[:1]
     labels = data.y[:1]
     model = train(replace(recipe, noise_multiplier=0.0, learning_rate=5.0, steps=60), data, SEED)
-    simulated = _Simulated(network, model, query, labels, clip_norm=1.0, rate=0.5)
+    simulated = _Simulated(network, model[None], query[0], labels, clip_norm=1.0, rates=np.array([0.5]))
     along, before = simulated.ascent(query)
     assert before == pytest.approx(simulated.query_loss(query), abs=1e-9)
     better = simulated.query_loss(query + 0.1 * along / np.linalg.norm(along))
@@ -132,7 +132,7 @@ def test_the_ascent_is_the_derivative_through_the_simulated_step(
     rng = np.random.default_rng(3)
     model = rng.normal(size=network.parameters)
     x, query, labels = rng.random((1, 64)), rng.random((1, 64)), np.array([1])
-    simulated = _Simulated(network, model, query, labels, clip_norm, rate=0.3)
+    simulated = _Simulated(network, model[None], query[0], labels, clip_norm, rates=np.array([0.3]))
     along, _ = simulated.ascent(x)
     size = np.linalg.norm(network.clipped_gradient_sum(model, x, labels, np.inf))
     slope = -0.3 * min(1.0, clip_norm / size) * along[0]
@@ -151,29 +151,26 @@ def test_adaptive_poisons_are_really_trained_on(data: Dataset, recipe: Recipe) -
     assert played(adaptive, fast, IN) > played(static, fast, IN)
 
 
-@pytest.mark.parametrize("backend", ["compiled", "portable"])
-def test_poisons_are_made_only_where_a_batch_has_them_and_nothing_changes(
-    backend: str, data: Dataset, recipe: Recipe
+@pytest.mark.parametrize("model", ["mlp", "cnn"])
+def test_poisons_of_many_trainings_are_made_at_once_and_each_is_as_if_alone(
+    model: str, data: Dataset, recipe: Recipe
 ) -> None:
-    loose = replace(recipe, clip_norm=100.0, noise_multiplier=0.01)
-    game = AdaptivePoison("last").craft(loose, data, Relation.ADD_REMOVE, SEED)
-    found = []
-    for always in (False, True):
-        watcher = game.watch(IN)
-        made: list[int] = []
-        make = watcher.replace_record
-
-        def counted(step: int, parameters: np.ndarray, make=make, made=made):
-            made.append(step)
-            return make(step, parameters)
-
-        watcher.replace_record = counted
-        if always:
-            watcher.replaced_row = None
-        train(loose, game.in_data, SEED, watcher, backend=backend)
-        found.append((watcher.score(), len(made)))
-    assert found[0][0] == found[1][0]
-    assert found[0][1] < found[1][1] == recipe.steps
+    steps = 12 if model == "mlp" else 6
+    loose = replace(recipe, model=model, clip_norm=20.0, noise_multiplier=0.05, sample_rate=0.5, steps=steps)
+    plan = Plan(claim_curve(loose), 1e-5, data, loose, AdaptivePoison("mean", shadows=2), trials=50)
+    made = []
+    poisoner = craft(plan).watch(IN).poisoner
+    make = poisoner.records
+    poisoner.records = lambda steps, parameters: made.append(len(steps)) or make(steps, parameters)
+    trials = [(OUT, 0), (IN, 3), (IN, 0), (OUT, 2), (IN, 2), (IN, 1)]
+    together = run_trials(plan, trials)
+    assert max(made) == 4  # of one game, all that wait
+    assert len(made) < 2 * steps
+    assert len({float(score[0]) for score in together}) == 6
+    made.clear()
+    for trial, score in zip(trials, together, strict=True):
+        assert run_trials(plan, [trial]) == [score]
+    assert max(made) == 1
 
 
 @pytest.mark.parametrize("direction", ["watermark", "dirac", "random"])

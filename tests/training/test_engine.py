@@ -260,40 +260,6 @@ def test_a_probe_sees_what_a_stepwise_watcher_sees(backend: str) -> None:
     np.testing.assert_allclose(first, 0.1 if coin else 0.0, atol=1e-6)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_watcher_may_replace_a_record_and_stop(backend: str) -> None:
-    """Replacing a record before every step is training on the data that have it; others' data stay as they are."""
-
-    class Poisoner(Watcher):
-        stepwise = True
-
-        def __init__(self, record, label: int, last: int) -> None:
-            self.record, self.label, self.last = record, label, last
-            self.models: list[np.ndarray] = []
-
-        def replace_record(self, step, parameters):
-            return (39, self.record * (step + 1) / (step + 1), self.label)
-
-        def observe(self, step, noisy_sum, parameters) -> bool:
-            self.models.append(parameters.copy())
-            return step == self.last
-
-    data = made_data()
-    record = np.full(5, 2.0, np.float32)
-    x, y = data.x.copy(), data.y.copy()
-    x[39], y[39] = record, 1
-    recipe = Recipe(records=40, sample_rate=0.6, steps=8, model="mlp")
-    watcher = Poisoner(record, 1, last=5)
-    stopped = train(recipe, data, seed(6), watcher, backend=backend)
-    assert len(watcher.models) == 6
-    np.testing.assert_array_equal(stopped, watcher.models[-1])
-    shorter = Recipe(records=40, sample_rate=0.6, steps=6, model="mlp")
-    np.testing.assert_array_equal(stopped, train(shorter, Dataset("b", x, y, 3), seed(6), backend=backend))
-    np.testing.assert_array_equal(
-        train(recipe, data, seed(6), backend=backend), train(recipe, made_data(), seed(6), backend=backend)
-    )
-
-
 def test_the_divisor_does_not_depend_on_the_world() -> None:
     data = made_data()
     recipe = Recipe(records=40, sample_rate=1e-9, steps=1, noise_multiplier=1.0)

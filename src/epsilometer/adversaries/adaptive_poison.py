@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epsilometer.adversaries.game import IN, Game
 from epsilometer.adversaries.intermediate import Intermediate
 from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
 from epsilometer.adversaries.static_poison import STRIDE, static_poison
 from epsilometer.adversaries.target import Checkpoints, Target
-from epsilometer.claims import Relation
+from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.training import Array, Labels, ModuleNetwork, Network, Recipe, network_for, record_losses
 
 ITERATIONS = 5  # of the ascent, in every step
 ALIGNED = 1e-3  # the sine of an angle that is nil
+TINY = 1e-60
+Gradients = Any  # of one record at each of several models, as the network gives them: RecordGradients, FormedGradients
 
 
 @dataclass(frozen=True)
@@ -36,84 +39,90 @@ class AdaptivePoison(Intermediate):
         query = static_poison(recipe, data, self.shadows, seed)
         network = network_for(recipe, data)
         box = data.x.min(axis=0), data.x.max(axis=0)
-        place = query.place(data, relation)
+        poisons = _Poisons(query.place(data, relation), network, recipe, query, box)
 
         def watch(world: int) -> Checkpoints:
-            if world == IN:
-                return _Poisoning(network, recipe, query, self.statistic, box, place)
-            return Checkpoints(network, recipe.loss, query, self.statistic)
+            watcher = Checkpoints(network, recipe.loss, query, self.statistic)
+            watcher.poisoner = poisons if world == IN else None
+            return watcher
 
         return Game(*query.worlds(data, relation), relation, 1, watch)
 
 
-class _Poisoning(Checkpoints):
-    def __init__(
-        self,
-        network: Network | ModuleNetwork,
-        recipe: Recipe,
-        query: Target,
-        statistic: str,
-        box: tuple[Array, Array],
-        place: int,
-    ) -> None:
-        super().__init__(network, recipe.loss, query, statistic)
-        self._recipe, self._rates, self._box = recipe, recipe.learning_rates(), box
-        self._place = self.replaced_row = place
-        self._stride = STRIDE * float(np.linalg.norm(box[1] - box[0]))
-        self._query = query.x[None]
+@dataclass(eq=False)
+class _Poisons:
+    """The poisoner: poisons for all trainings that are about to use one."""
 
-    def replace_record(self, step: int, parameters: Array) -> tuple[int, Array, int]:
-        simulated = _Simulated(
-            self._network, parameters, self._query, self._labels, self._recipe.clip_norm,
-            self._rates[step] / self._recipe.expected_batch,
-        )  # fmt: skip
-        poison = self._query
+    row: int
+    network: Network | ModuleNetwork
+    recipe: Recipe
+    query: Target
+    box: tuple[Array, Array]
+
+    def records(self, steps: NDArray[np.int64], parameters: Array) -> tuple[Array, Labels]:
+        labels = np.full(len(steps), self.query.label)
+        rates = self.recipe.learning_rates()[steps] / self.recipe.expected_batch
+        stride = STRIDE * float(np.linalg.norm(self.box[1] - self.box[0]))
+        poisons = np.repeat(self.query.x[None], len(steps), axis=0)
+        moving = np.arange(len(steps))
         for _ in range(ITERATIONS):
-            along, loss = simulated.ascent(poison)
-            size = float(np.linalg.norm(along))
-            moved = poison if size == 0 else np.clip(poison + self._stride / size * along, *self._box)
-            if size == 0 or simulated.query_loss(moved) >= loss:
+            here = poisons[moving]
+            step = _Simulated(
+                self.network, parameters[moving], self.query.x, labels[moving], self.recipe.clip_norm, rates[moving]
+            )
+            along, loss = step.ascent(here)
+            sizes = np.sqrt(np.sum(along.astype(np.float64) ** 2, axis=1, keepdims=True))
+            moved = np.clip(here + stride / np.maximum(sizes, TINY) * along, *self.box).astype(here.dtype)
+            better = (sizes[:, 0] > 0) & ~(step.query_loss(moved) >= loss)
+            poisons[moving[better]] = moved[better]
+            moving = moving[better]
+            if len(moving) == 0:
                 break
-            poison = moved
-        return self._place, poison[0], int(self._labels[0])
+        return poisons, labels
 
 
 @dataclass(frozen=True, eq=False)
 class _Simulated:
-    """One clipped step at a model on a poison with the query's label, and what it does to the query."""
+    """One clipped step at each model of a stack on a poison with the query's label, and what it does to the query."""
 
-    network: Network | ModuleNetwork
-    flat: Array
+    network: Any
+    models: Array
     query: Array
     labels: Labels
     clip_norm: float
-    rate: float
+    rates: Floats
 
-    def query_loss(self, x: Array) -> float:
+    def query_loss(self, x: Array) -> Floats:
         """After the step."""
-        after, *_ = self._step(x)
-        outputs = self.network.logits(after, self.query.astype(after.dtype))
-        return float(record_losses(outputs, self.labels, self.network.loss)[0])
+        return self._loss(self._after(self._own(x)))
 
-    def ascent(self, x: Array) -> tuple[Array, float]:
-        """Where to move x so that the step lowers the query's loss more, differentiating through it; and that loss.
+    def ascent(self, x: Array) -> tuple[Array, Floats]:
+        """Where to move the poisons so that the step lowers the query's loss more, differentiating through it; and that
+        loss.
 
-        0 if x cannot be better.
+        0 if a poison cannot be better.
         """
-        after, own, size = self._step(x)
-        query = self.query.astype(after.dtype)
-        pull = self.network.clipped_gradient_sum(after, query, self.labels, np.inf)
-        if size > self.clip_norm:  # a clipped step has a direction and no length
-            beside = pull - (float(own @ pull) / size**2) * own
-            if np.linalg.norm(beside) < ALIGNED * np.linalg.norm(pull):  # no direction is better
-                return np.zeros_like(x), np.nan
-            pull = beside
-        along = self.network.input_gradients_along(self.flat, x, self.labels, pull.astype(self.flat.dtype))
-        return along, float(record_losses(self.network.logits(after, query), self.labels, self.network.loss)[0])
+        own = self._own(x)
+        pull = self._after(own)
+        square, shared = own.dot(own), own.dot(pull)
+        # A clipped step has a direction and no length: what counts is the part of the pull that is beside it.
+        share = np.where(np.sqrt(square) > self.clip_norm, shared / np.maximum(square, TINY), 0.0)
+        beside = np.maximum(pull.dot(pull) - share * shared, 0.0)
+        along = self.network.input_gradients_along(
+            self.models, x, self.labels, [(np.ones_like(share), pull), (-share, own)]
+        )
+        along[beside < ALIGNED**2 * pull.dot(pull)] = 0.0  # no direction is better
+        return along, self._loss(pull)
 
-    def _step(self, x: Array) -> tuple[Array, Array, float]:
-        """The model after it, the poison's gradient before it, and that gradient's norm."""
-        own = self.network.clipped_gradient_sum(self.flat, x.astype(self.flat.dtype), self.labels, np.inf)
-        size = float(np.linalg.norm(own))
-        length = self.rate * min(1.0, self.clip_norm / max(size, 1e-30))
-        return self.flat - self.flat.dtype.type(length) * own, own, size
+    def _own(self, x: Array) -> Gradients:
+        """The poisons' gradients before the step."""
+        return self.network.record_gradients(self.models, x, self.labels)
+
+    def _after(self, own: Gradients) -> Gradients:
+        """The query's gradients after it."""
+        lengths = self.rates * np.minimum(1.0, self.clip_norm / np.sqrt(np.maximum(own.dot(own), TINY)))
+        queries = np.repeat(self.query[None], len(self.models), axis=0)
+        return self.network.record_gradients(self.models, queries, self.labels, [(-lengths, own)])
+
+    def _loss(self, gradients: Gradients) -> Floats:
+        return record_losses(gradients.logits, self.labels, self.network.loss)

@@ -121,7 +121,7 @@ class _Diracs(CanaryWatcher):
         self._natural: Array = np.zeros(0)
         self._seen = np.zeros(len(places))
 
-    def replace_record(self, step: int, parameters: Array) -> None:
+    def before(self, step: int, parameters: Array) -> None:
         self._natural = expected_gradient(self._network, self._recipe, self._data, parameters)
 
     def contribute(self, step: int, gradient_sum: Array) -> None:
@@ -146,7 +146,7 @@ class _SeesUpdates(CanaryWatcher):
         self._before: Array | None = None
         self._seen = np.zeros(len(x))
 
-    def replace_record(self, step: int, parameters: Array) -> None:
+    def before(self, step: int, parameters: Array) -> None:
         self._before = parameters.copy()  # what the step's gradients are taken at
 
     def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:

@@ -79,7 +79,7 @@ class _Steps(CanaryWatcher):
         self._places, self._inserted = places, recipe.clip_norm * inserted
         self._seen = np.zeros(inserted.shape)
 
-    def replace_record(self, step: int, parameters: Array) -> None:
+    def before(self, step: int, parameters: Array) -> None:
         natural = expected_gradient(self._network, self._recipe, self._data, parameters)
         self._seen[step] = -natural[self._places]
 

@@ -14,7 +14,7 @@ from epsilometer.training.losses import record_losses
 from epsilometer.training.models import Array, Labels, Network
 from epsilometer.training.modules import ModuleNetwork, add_factories, factories_of, frozen_features, register
 from epsilometer.training.recipe import ACTIVATIONS, INITIALISATIONS, MODELS, PRECISIONS, Recipe
-from epsilometer.training.watchers import Watcher
+from epsilometer.training.watchers import Poisoner, Watcher
 
 __all__ = [
     "ACTIVATIONS",
@@ -26,6 +26,7 @@ __all__ = [
     "Labels",
     "ModuleNetwork",
     "Network",
+    "Poisoner",
     "Recipe",
     "TrainingDiverged",
     "Watcher",

@@ -5,15 +5,18 @@ from __future__ import annotations
 import functools
 import importlib.util
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from epsilometer.data import Dataset
 from epsilometer.errors import EpsilometerError, InvalidInput
-from epsilometer.training import portable, threefry
+from epsilometer.training import threefry
 from epsilometer.training.models import Array, Network
 from epsilometer.training.modules import ModuleNetwork, is_module, module_network
+from epsilometer.training.portable import PortableTrainer
 from epsilometer.training.recipe import Recipe
+from epsilometer.training.together import MOST, Training, run_together
 from epsilometer.training.watchers import Watcher
 
 BACKENDS = ("auto", "compiled", "portable")
@@ -62,22 +65,23 @@ def train_many(
     if not len(datasets) == len(seeds) == len(watchers):
         lengths = (len(datasets), len(seeds), len(watchers))
         raise InvalidInput("datasets, seeds, watchers", lengths, "sequences of one length")
-    train_one = _backend("portable" if is_module(recipe.model) and backend == "auto" else backend)
+    trainer = _trainer("portable" if is_module(recipe.model) and backend == "auto" else backend)(recipe, noise_scale)
     trained = []
-    for data, seed, watcher in zip(datasets, seeds, watchers, strict=True):
-        network, key = network_for(recipe, data), threefry.trial_key(seed)
-        _check_trial(recipe, data, network, watcher, backend)
-        start = initial_parameters(recipe, network, key)
-        if watcher.start is not None:
-            start = watcher.start.astype(recipe.precision)
+    for begin in range(0, len(datasets), MOST):
+        part = slice(begin, begin + MOST)
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is looked for just below
-            parameters, projections = train_one(recipe, network, data, key, start, watcher, noise_scale)
-        if not np.isfinite(parameters).all():
-            raise TrainingDiverged(
-                f"learning_rate = {recipe.learning_rate:g}: the training diverged; lower the learning rate"
-            )
-        watcher.finish(parameters, projections)
-        trained.append(parameters)
+            trainings = [
+                _begin(trainer, recipe, data, seed, watcher, backend)
+                for data, seed, watcher in zip(datasets[part], seeds[part], watchers[part], strict=True)
+            ]
+            results = run_together(trainings, datasets[part], watchers[part])
+        for (parameters, projections), watcher in zip(results, watchers[part], strict=True):
+            if not np.isfinite(parameters).all():
+                raise TrainingDiverged(
+                    f"learning_rate = {recipe.learning_rate:g}: the training diverged; lower the learning rate"
+                )
+            watcher.finish(parameters, projections)
+            trained.append(parameters)
     return np.array(trained)
 
 
@@ -103,14 +107,24 @@ def engine_of(recipe: Recipe) -> str:
 
 
 @functools.cache
-def _backend(name: str):  # type: ignore[no-untyped-def]
-    if name not in BACKENDS:
-        raise InvalidInput("backend", name, "one of " + ", ".join(BACKENDS))
-    if name == "compiled" or (name == "auto" and importlib.util.find_spec("numba") is not None):
-        from epsilometer.training import fast
+def _trainer(backend: str):  # type: ignore[no-untyped-def]
+    if backend not in BACKENDS:
+        raise InvalidInput("backend", backend, "one of " + ", ".join(BACKENDS))
+    if backend == "compiled" or (backend == "auto" and importlib.util.find_spec("numba") is not None):
+        from epsilometer.training.fast import CompiledTrainer
 
-        return fast.train_one
-    return portable.train_one
+        return CompiledTrainer
+    return PortableTrainer
+
+
+def _begin(
+    trainer: Any, recipe: Recipe, data: Dataset, seed: np.random.SeedSequence, watcher: Watcher, backend: str
+) -> Training:
+    network, key = network_for(recipe, data), threefry.trial_key(seed)
+    _check_trial(recipe, data, network, watcher, backend)
+    start = watcher.start if watcher.start is not None else initial_parameters(recipe, network, key)
+    training: Training = trainer.train(network, data, key, start.astype(recipe.precision), watcher)
+    return training
 
 
 def _check_trial(
@@ -122,6 +136,9 @@ def _check_trial(
         raise InvalidInput("backend", backend, "auto or portable for a torch module")
     if recipe.sampling == "fixed-size" and recipe.batch_size > len(data):
         raise InvalidInput("sample_rate", recipe.sample_rate, f"a batch of at most the {len(data)} records")
+    if watcher.poisoner is not None and not (watcher.stepwise and 0 <= watcher.poisoner.row < len(data)):
+        expected = f"a row of the {len(data)} records, and a stepwise watcher"
+        raise InvalidInput("poisoner", f"row {watcher.poisoner.row}", expected)
     for name in ("inserted", "probe", "start"):
         vector = getattr(watcher, name)
         if vector is not None and vector.shape != (network.parameters,):

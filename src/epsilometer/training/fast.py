@@ -8,12 +8,12 @@ import math
 import numpy as np
 from numpy.typing import DTypeLike
 
-from epsilometer.claims import Floats
 from epsilometer.data import Dataset
 from epsilometer.training import blas, compiled, threefry
-from epsilometer.training.models import Array, Network
+from epsilometer.training.models import Array, Labels, Network
 from epsilometer.training.recipe import Recipe
 from epsilometer.training.threefry import Words
+from epsilometer.training.together import Training
 from epsilometer.training.watchers import Watcher
 
 _SAMPLINGS = {
@@ -29,69 +29,82 @@ _OPTIMIZERS = {"sgd": compiled.SGD, "momentum": compiled.MOMENTUM, "adam": compi
 CHUNK = 1024  # records that are handled at once; larger batches are handled in several goes
 
 
-def train_one(
-    recipe: Recipe, network: Network, data: Dataset, key: Words, start: Array, watcher: Watcher, noise_scale: float
-) -> tuple[Array, Floats]:
-    """One training: final parameters and projections."""
-    with blas.one_thread():
-        return _train_one(recipe, network, data, key, start, watcher, noise_scale)
+class CompiledTrainer:
+    """Trains by a recipe, one model at a time or several in turns, which share all memory that no model keeps."""
 
+    def __init__(self, recipe: Recipe, noise_scale: float) -> None:
+        self._recipe = recipe
+        self._spread = recipe.noise_multiplier * recipe.clip_norm * noise_scale
+        self._rates, self._inverse_batch = recipe.learning_rates(), 1.0 / recipe.expected_batch
+        self._threshold = threefry.below(recipe.sample_rate)
+        self._sampling = _SAMPLINGS[recipe.sampling]
+        self._batch = recipe.batch_size, recipe.batches
+        self._update = _OPTIMIZERS[recipe.optimizer], recipe.weight_decay, recipe.momentum
+        self._scratch = functools.lru_cache(maxsize=4)(_scratch)
+        self._own_records = functools.lru_cache(maxsize=4)(_own_records)
 
-def _train_one(
-    recipe: Recipe, network: Network, data: Dataset, key: Words, start: Array, watcher: Watcher, noise_scale: float
-) -> tuple[Array, Floats]:
-    real = start.dtype.type
-    x, squares = _prepared(data, start.dtype.name)
-    theta, total = _aligned_copy(start), _aligned(start.shape, start.dtype)
-    noise = _aligned((_fours(len(theta)),), np.float32)
-    words, rows = _aligned((_fours(len(data)),), np.uint32), np.zeros(len(data) + 1, np.int64)
-    chunk, units, layers = min(CHUNK, _sixteens(len(data))), sum(network.widths[1:]), len(network.widths) - 1
-    shapes = (chunk, network.widths[0]), (units, chunk), (units, chunk), (2, chunk), (layers, chunk)
-    work = tuple(_aligned(shape, start.dtype) for shape in shapes)
-    widths = np.array(network.widths, dtype=np.int64)
-    gemm = blas.product_addresses()[0 if start.dtype == np.float32 else 1]
-    threshold, clip = threefry.below(recipe.sample_rate), real(recipe.clip_norm)
-    spread = real(recipe.noise_multiplier * recipe.clip_norm * noise_scale)
-    sampling = _SAMPLINGS[recipe.sampling]
-    shape = _ACTIVATIONS[network.activation], _LOSSES[network.loss], _CLIPPINGS[recipe.clipping]
-    update = _OPTIMIZERS[recipe.optimizer], recipe.weight_decay, recipe.momentum
-    memory = (0, 0) if recipe.optimizer == "sgd" else (len(theta), len(theta) if recipe.optimizer == "adam" else 0)
-    first, second = (np.zeros(size, start.dtype) for size in memory)
-    rates, inverse_batch = recipe.learning_rates(), 1.0 / recipe.expected_batch
-    batch = recipe.batch_size, recipe.batches
-    nothing = np.zeros(0, start.dtype)
-    inserted = nothing if watcher.inserted is None else np.ascontiguousarray(watcher.inserted, start.dtype)
-    probe = np.zeros(0) if watcher.probe is None else np.ascontiguousarray(watcher.probe, np.float64)
-    projections = np.zeros(recipe.steps if watcher.probe is not None else 0)
-    if not watcher.stepwise:
-        compiled.train_steps(
-            recipe.steps, theta, total, noise, x, data.y, squares, widths, key, threshold, batch, clip, spread, rates,
-            inverse_batch, sampling, shape, update, first, second, words, rows, work, gemm, inserted, probe,
-            projections,
-        )  # fmt: skip
+    def train(self, network: Network, data: Dataset, key: Words, start: Array, watcher: Watcher) -> Training:
+        """One training; waits for a record wherever a batch has the poisoner's row."""
+        recipe, real, poisoner = self._recipe, start.dtype.type, watcher.poisoner
+        x, squares = _prepared(data, start.dtype.name)
+        y = data.y
+        if poisoner is not None:
+            x, y, squares = self._own_records(data, start.dtype.name, poisoner.row)
+        total, noise, words, work = self._scratch(network, len(data), start.dtype.name)
+        theta, rows = _aligned_copy(start), np.zeros(len(data) + 1, np.int64)
+        widths = np.array(network.widths, dtype=np.int64)
+        gemm = blas.product_addresses()[0 if start.dtype == np.float32 else 1]
+        clip, spread = real(recipe.clip_norm), real(self._spread)
+        shape = _ACTIVATIONS[network.activation], _LOSSES[network.loss], _CLIPPINGS[recipe.clipping]
+        memory = (0, 0) if recipe.optimizer == "sgd" else (len(theta), len(theta) if recipe.optimizer == "adam" else 0)
+        first, second = (np.zeros(size, start.dtype) for size in memory)
+        nothing = np.zeros(0, start.dtype)
+        inserted = nothing if watcher.inserted is None else np.ascontiguousarray(watcher.inserted, start.dtype)
+        probe = np.zeros(0) if watcher.probe is None else np.ascontiguousarray(watcher.probe, np.float64)
+        projections = np.zeros(recipe.steps if watcher.probe is not None else 0)
+        if not watcher.stepwise:
+            with blas.one_thread():
+                compiled.train_steps(
+                    recipe.steps, theta, total, noise, x, y, squares, widths, key, self._threshold, self._batch, clip,
+                    spread, self._rates, self._inverse_batch, self._sampling, shape, self._update, first, second, words,
+                    rows, work, gemm, inserted, probe, projections,
+                )  # fmt: skip
+            return theta, projections
+        for step in range(recipe.steps):
+            watcher.before(step, theta)
+            begin, count = compiled.sample_rows(self._sampling, key, step, self._threshold, self._batch, words, rows)
+            if poisoner is not None and poisoner.row in rows[begin : begin + count]:
+                x[poisoner.row], y[poisoner.row] = yield step, theta
+                squares[poisoner.row] = x[poisoner.row] @ x[poisoner.row]
+            with blas.one_thread():
+                compiled.clipped_sum(theta, total, x, y, squares, rows[begin:], count, widths, clip, shape, work, gemm)
+            if watcher.inserted is not None and threefry.tossed(key, step, recipe.sample_rate):
+                total += inserted
+            watcher.contribute(step, total)
+            compiled.noisy_step(
+                theta, total, noise, key, step, spread, self._rates[step], self._inverse_batch, self._update, first,
+                second,
+            )  # fmt: skip
+            if watcher.probe is not None:
+                projections[step] = total.astype(np.float64) @ probe
+            if watcher.observe(step, total, theta):
+                break
         return theta, projections
-    y = data.y
-    for step in range(recipe.steps):
-        begin, count = compiled.sample_rows(sampling, key, step, threshold, batch, words, rows)
-        asked = watcher.replaced_row is None or watcher.replaced_row in rows[begin : begin + count]
-        if asked and (replaced := watcher.replace_record(step, theta)) is not None:
-            if y is data.y:  # from now on this training has records of its own
-                x, squares, y = _aligned_copy(x), squares.copy(), y.copy()
-            row = replaced[0]
-            x[row], y[row] = replaced[1:]
-            squares[row] = x[row] @ x[row]
-        compiled.clipped_sum(theta, total, x, y, squares, rows[begin:], count, widths, clip, shape, work, gemm)
-        if watcher.inserted is not None and threefry.tossed(key, step, recipe.sample_rate):
-            total += inserted
-        watcher.contribute(step, total)
-        compiled.noisy_step(
-            theta, total, noise, key, step, spread, rates[step], inverse_batch, update, first, second
-        )  # fmt: skip
-        if watcher.probe is not None:
-            projections[step] = total.astype(np.float64) @ probe
-        if watcher.observe(step, total, theta):
-            break
-    return theta, projections
+
+
+def _scratch(network: Network, records: int, precision: str) -> tuple[Array, Array, Array, tuple[Array, ...]]:
+    """Memory for a gradient sum, noise, words that choose a batch, and what a batch passes through."""
+    total, noise = _aligned((network.parameters,), precision), _aligned((_fours(network.parameters),), np.float32)
+    chunk, units, layers = min(CHUNK, _sixteens(records)), sum(network.widths[1:]), len(network.widths) - 1
+    shapes = (chunk, network.widths[0]), (units, chunk), (units, chunk), (2, chunk), (layers, chunk)
+    return total, noise, _aligned((_fours(records),), np.uint32), tuple(_aligned(shape, precision) for shape in shapes)
+
+
+def _own_records(data: Dataset, precision: str, _: int) -> tuple[Array, Labels, Array]:
+    """Records, labels and squared norms that trainings may share, if each writes its own record to the row before it
+    uses it."""
+    x, squares = _prepared(data, precision)
+    return _aligned_copy(x), data.y.copy(), squares.copy()
 
 
 @functools.lru_cache(maxsize=8)

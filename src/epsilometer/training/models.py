@@ -4,6 +4,7 @@ product of its error and its input (and the error itself for the bias)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,6 +17,30 @@ from epsilometer.claims import Floats
 Array = NDArray[np.floating]
 Labels = NDArray[np.int64]
 AUTOMATIC_STABILITY = 0.01  # γ of automatic clipping (Bu et al. 2023)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordGradients:
+    """The gradient of one record at each model of a stack, never formed (see above).
+
+    `inputs` has every layer's input, the logits last, and `errors` every layer's error: models × 1 × units.
+    """
+
+    inputs: list[Array]
+    errors: list[Array]
+
+    @property
+    def logits(self) -> Array:
+        return self.inputs[-1][:, 0]
+
+    def dot(self, other: RecordGradients) -> Floats:
+        """Inner products, one a model."""
+        pairs = zip(self.errors, other.errors, self.inputs, other.inputs, strict=False)
+        products: Floats = np.sum([_dots(e, f) * (_dots(v, w) + 1) for e, f, v, w in pairs], axis=0)
+        return products[:, 0, 0]
+
+
+Combination = Sequence[tuple[Floats, RecordGradients]]  # the sum of factors (one a model) times gradients
 
 
 @dataclass(frozen=True)
@@ -35,12 +60,12 @@ class Network:
         return sum(a * b + b for a, b in pairwise(self.widths))
 
     def layers(self, flat: Array) -> list[tuple[Array, Array]]:
-        """Views of the flat vector: (weights of shape outputs × inputs, biases) of each layer."""
+        """Views of the flat vector (or a stack of them): (weights of shape outputs × inputs, biases) of each layer."""
         views, at = [], 0
         for inputs, outputs in pairwise(self.widths):
-            weights = flat[at : at + inputs * outputs].reshape(outputs, inputs)
+            weights = flat[..., at : at + inputs * outputs].reshape(*flat.shape[:-1], outputs, inputs)
             at += inputs * outputs
-            views.append((weights, flat[at : at + outputs]))
+            views.append((weights, flat[..., at : at + outputs]))
             at += outputs
         return views
 
@@ -56,15 +81,18 @@ class Network:
         """One row of class scores a record."""
         return self._forward(flat, x)[-1]
 
-    def _forward(self, flat: Array, x: Array) -> list[Array]:
-        """The input of every layer, and the logits last."""
+    def _forward(self, flat: Array, x: Array, moved: Combination = ()) -> list[Array]:
+        """The input of every layer, and the logits last; of a model or, models × records × features, a stack of them.
+
+        Products are one for each model, so that a model's are the same whichever stand beside it.
+        """
         values = [x]
-        layers = self.layers(flat)
-        for weights, biases in layers[:-1]:
-            inner = values[-1] @ weights.T + biases
-            values.append(np.tanh(inner) if self.activation == "tanh" else np.maximum(inner, 0))
-        weights, biases = layers[-1]
-        values.append(values[-1] @ weights.T + biases)
+        for i, (weights, biases) in enumerate(self.layers(flat)):
+            inner = values[i] @ weights.swapaxes(-1, -2) + biases[..., None, :] + _onward(moved, i, values[i])
+            if i == len(self.widths) - 2:
+                values.append(inner)
+            else:
+                values.append(np.tanh(inner) if self.activation == "tanh" else np.maximum(inner, 0))
         return values
 
     def clipped_gradient_sum(self, flat: Array, x: Array, y: Labels, clip_norm: float, clipping: str = "flat") -> Array:
@@ -102,33 +130,37 @@ class Network:
         gradients: Array = errors[0] @ self.layers(flat)[0][0]
         return gradients
 
-    def input_gradients_along(self, flat: Array, x: Array, y: Labels, direction: Array) -> Array:
-        """How `input_gradients` changes as the parameters move along `direction`: an exact derivative.
+    def record_gradients(self, models: Array, x: Array, y: Labels, moved: Combination = ()) -> RecordGradients:
+        """The gradient at each model (row) of the loss of a record (row) of its own, after the models moved."""
+        return RecordGradients(*self._backward(models, x[:, None].astype(models.dtype), y[:, None], moved))
 
-        Which is also the gradient by the features of ⟨gradient by the parameters, direction⟩.
+    def input_gradients_along(self, models: Array, x: Array, y: Labels, direction: Combination) -> Array:
+        """How the gradient by a record's features changes as its model moves along `direction`: an exact derivative.
+
+        Which is also the gradient by the features of ⟨gradient by the parameters, direction⟩. A row is a model, which
+        has a record of its own.
         """
-        layers, moves = self.layers(flat), self.layers(direction)
-        values, errors = self._backward(flat, x.astype(flat.dtype), y)
-        change = np.zeros_like(values[0])
-        inner = []  # of every layer's output before its activation
-        for (weights, _), (move, shift), value in zip(layers, moves, values, strict=False):
-            inner.append(change @ weights.T + value @ move.T + shift)
-            change = inner[-1] * self._slope(values[len(inner)])
+        layers = self.layers(models)
+        values, errors = self._backward(models, x[:, None].astype(models.dtype), y[:, None])
+        inner = [_onward(direction, 0, values[0])]  # the change of every layer's output before its activation
+        for i, (weights, _) in enumerate(layers[1:], 1):
+            change = inner[-1] * self._slope(values[i])
+            inner.append(change @ weights.swapaxes(-1, -2) + _onward(direction, i, values[i]))
         error_change = self._output_error_along(values[-1], inner[-1])
         for i in range(len(layers) - 1, 0, -1):
-            value, slope = values[i], self._slope(values[i])
-            error_change = (error_change @ layers[i][0] + errors[i] @ moves[i][0]) * slope
+            weights, slope = layers[i][0], self._slope(values[i])
+            error_change = (error_change @ weights + _back(direction, i, errors[i])) * slope
             if self.activation == "tanh":
-                error_change += (errors[i] @ layers[i][0]) * (-2.0 * value * slope * inner[i - 1])
-        changes: Array = error_change @ layers[0][0] + errors[0] @ moves[0][0]
-        return changes
+                error_change += (errors[i] @ weights) * (-2.0 * values[i] * slope * inner[i - 1])
+        changes: Array = error_change @ layers[0][0] + _back(direction, 0, errors[0])
+        return changes[:, 0]
 
-    def _backward(self, flat: Array, x: Array, y: Labels) -> tuple[list[Array], list[Array]]:
+    def _backward(self, flat: Array, x: Array, y: Labels, moved: Combination = ()) -> tuple[list[Array], list[Array]]:
         """The input of every layer (and the logits), and the loss's derivative by every layer's output."""
-        values = self._forward(flat, x)
+        layers, values = self.layers(flat), self._forward(flat, x, moved)
         errors = [self._output_error(values[-1], y)]
-        for (weights, _), value in zip(reversed(self.layers(flat)[1:]), reversed(values[1:-1]), strict=True):
-            errors.append((errors[-1] @ weights) * self._slope(value))
+        for i in range(len(layers) - 1, 0, -1):
+            errors.append((errors[-1] @ layers[i][0] + _back(moved, i, errors[-1])) * self._slope(values[i]))
         return values, errors[::-1]
 
     def _slope(self, value: Array) -> Array:
@@ -144,7 +176,7 @@ class Network:
             error = special.expit(logits)
         else:
             error = logits.copy()
-        error[np.arange(len(y)), y] -= 1
+        np.put_along_axis(error, y[..., None], np.take_along_axis(error, y[..., None], -1) - 1, -1)
         return error
 
     def _output_error_along(self, logits: Array, change: Array) -> Array:
@@ -152,10 +184,38 @@ class Network:
         if self.loss == "squared":
             return change
         chance = special.expit(logits) if self.loss == "logistic" else _softmax(logits)
-        shared = 0.0 if self.loss == "logistic" else (chance * change).sum(axis=1, keepdims=True)
+        shared = 0.0 if self.loss == "logistic" else (chance * change).sum(axis=-1, keepdims=True)
         own = 1 - chance if self.loss == "logistic" else 1.0
         changed: Array = chance * (own * change - shared)
         return changed
+
+
+def _onward(moves: Combination, layer: int, values: Array) -> Array:
+    """What a layer's outputs gain as it moves: outer products act on a vector by an inner product."""
+    gained = np.zeros((), values.dtype)
+    for factors, gradients in moves:
+        lengths = _column(factors) * (_dots(gradients.inputs[layer], values) + 1)
+        gained = gained + lengths.astype(values.dtype) * gradients.errors[layer]
+    return gained
+
+
+def _back(moves: Combination, layer: int, errors: Array) -> Array:
+    """What the errors that a layer hands down gain as it moves."""
+    gained = np.zeros((), errors.dtype)
+    for factors, gradients in moves:
+        lengths = _column(factors) * _dots(gradients.errors[layer], errors)
+        gained = gained + lengths.astype(errors.dtype) * gradients.inputs[layer]
+    return gained
+
+
+def _column(factors: Floats) -> Floats:
+    return factors[:, None, None]
+
+
+def _dots(a: Array, b: Array) -> Floats:
+    """Inner products of vectors, in double precision and in the same order of additions for any number of them."""
+    products: Floats = np.sum(a.astype(np.float64) * b, axis=-1, keepdims=True)
+    return products
 
 
 def _squares(values: list[Array], errors: list[Array]) -> Array:
@@ -181,6 +241,6 @@ def clip_factors(squares: Array, clip_norm: float, clipping: str) -> Array:
 
 
 def _softmax(logits: Array) -> Array:
-    shifted: Array = np.exp(logits - logits.max(axis=1, keepdims=True))
-    shifted /= shifted.sum(axis=1, keepdims=True)
+    shifted: Array = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    shifted /= shifted.sum(axis=-1, keepdims=True)
     return shifted

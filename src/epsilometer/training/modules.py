@@ -13,7 +13,7 @@ has a name, so that recipes stay plain data:
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +62,22 @@ def add_factories(factories: dict[str, Factory]) -> None:
 def module_network(name: str, features: int, classes: int, loss: str) -> ModuleNetwork:
     """The network of a registered model."""
     return ModuleNetwork(_FACTORIES[name], features, classes, loss)
+
+
+@dataclass(frozen=True, eq=False)
+class FormedGradients:
+    """The gradient (row) of one record at each model of a stack; the counterpart of `RecordGradients`."""
+
+    rows: Array
+    logits: Array
+
+    def dot(self, other: FormedGradients) -> Floats:
+        """Inner products, one a model."""
+        products: Floats = np.sum(self.rows.astype(np.float64) * other.rows, axis=1)
+        return products
+
+
+FormedCombination = Sequence[tuple[Floats, FormedGradients]]
 
 
 @dataclass(frozen=True)
@@ -179,17 +195,31 @@ class ModuleNetwork:
         gradients: Array = torch.autograd.grad(loss, records)[0].numpy()
         return gradients
 
-    def input_gradients_along(self, flat: Array, x: Array, y: Labels, direction: Array) -> Array:
-        """How `input_gradients` changes as the parameters move along `direction`: an exact derivative."""
+    def record_gradients(self, models: Array, x: Array, y: Labels, moved: FormedCombination = ()) -> FormedGradients:
+        """The gradient at each model (row) of the loss of a record (row) of its own, after the models moved.
+
+        One model after the other: torch's products for all at once would round otherwise than for one.
+        """
+        after, records = models + _formed_sum(moved, models), x[:, None].astype(models.dtype)
+        each = list(zip(after, records, y[:, None], strict=True))
+        rows = [self.clipped_gradient_sum(flat, record, label, np.inf) for flat, record, label in each]
+        return FormedGradients(np.array(rows), np.array([self.logits(flat, record)[0] for flat, record, _ in each]))
+
+    def input_gradients_along(self, models: Array, x: Array, y: Labels, direction: FormedCombination) -> Array:
+        """How the gradient by a record's features changes as its model moves along `direction`: an exact derivative."""
+        each = zip(models, x[:, None].astype(models.dtype), y[:, None], _formed_sum(direction, models), strict=True)
+        return np.array([self._input_gradient_along(*one) for one in each])
+
+    def _input_gradient_along(self, flat: Array, record: Array, label: Labels, direction: Array) -> Array:
         import torch
 
-        parameters = torch.tensor(flat, requires_grad=True)
-        records = torch.tensor(x.astype(flat.dtype), requires_grad=True)
-        loss = self._loss(self._call(parameters, records), torch.tensor(y))
-        (gradient,) = torch.autograd.grad(loss, parameters, create_graph=True)
-        along = (gradient * torch.tensor(direction.astype(flat.dtype))).sum()
-        (changes,) = torch.autograd.grad(along, records, allow_unused=True)
-        return np.zeros_like(x, dtype=flat.dtype) if changes is None else changes.numpy()
+        parameters, x = torch.tensor(flat, requires_grad=True), torch.tensor(record, requires_grad=True)
+        (gradient,) = torch.autograd.grad(
+            self._loss(self._call(parameters, x), torch.tensor(label)), parameters, create_graph=True
+        )
+        (changes,) = torch.autograd.grad((gradient * torch.tensor(direction)).sum(), x, allow_unused=True)
+        along: Array = np.zeros_like(record[0]) if changes is None else changes.numpy()[0]
+        return along
 
     def _by_vmap(self, flat: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> list[Share]:
         """Any module: one whole gradient for each record."""
@@ -275,6 +305,10 @@ class ModuleNetwork:
         if self.loss == "logistic":
             return functional.binary_cross_entropy_with_logits(logits, label, reduction="sum")
         return 0.5 * ((logits - label) ** 2).sum()
+
+
+def _formed_sum(moves: FormedCombination, models: Array) -> Array:
+    return sum((c.astype(models.dtype)[:, None] * g.rows for c, g in moves), np.zeros_like(models))
 
 
 def _channels_last(_: nn.Module, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:

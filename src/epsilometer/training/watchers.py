@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from epsilometer.claims import Floats
-from epsilometer.training.models import Array
+from epsilometer.training.models import Array, Labels
+
+
+class Poisoner(Protocol):
+    """Makes the record of one row anew before every step whose batch has it, for many trainings at once."""
+
+    row: int
+
+    def records(self, steps: NDArray[np.int64], parameters: Array) -> tuple[Array, Labels]:
+        """A record and a label for each of several trainings, which are before these steps and at these models (rows).
+
+        None may depend on the others: which trainings stand side by side is chance.
+        """
 
 
 class Watcher:
@@ -14,21 +29,18 @@ class Watcher:
     Two powers cost next to nothing, since compiled loops have them built in: `inserted`, a crafted gradient of
     norm ≤ clip_norm that is sampled like one more record, and `probe`, a direction on which every noisy sum is
     projected. So has `start`, the weights that the training starts from, where the adversary may choose them. A watcher
-    that wants to act in every step says so (`stepwise`) and pays for it.
+    that wants to act in every step says so (`stepwise`) and pays for it; only such a one may have a `poisoner`, which
+    is shared by the watchers of all trainings that it makes records for.
     """
 
     inserted: Array | None = None
     probe: Array | None = None
     start: Array | None = None
-    replaced_row: int | None = None
+    poisoner: Poisoner | None = None
     stepwise: ClassVar[bool] = False
 
-    def replace_record(self, step: int, parameters: Array) -> tuple[int, Array, int] | None:
-        """Before a step (if `stepwise`): a row, and the record and label to put there from now on; or nothing.
-
-        With `replaced_row`, only before steps whose batch has that row: nobody looks at it in others.
-        """
-        return None
+    def before(self, step: int, parameters: Array) -> None:
+        """Before a step (if `stepwise`): the model at which its gradients will be taken (a view)."""
 
     def contribute(self, step: int, gradient_sum: Array) -> None:
         """Before the noise (if `stepwise`): may change the sum of clipped gradients, in place."""
