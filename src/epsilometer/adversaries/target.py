@@ -66,15 +66,16 @@ class Checkpoints(ScoringWatcher):
 
     def __init__(self, network: Network | ModuleNetwork, loss: str, target: Target, statistic: str) -> None:
         self._network, self._loss, self._statistic = network, loss, statistic
-        self._point, self._labels = target.x[None], np.array([target.label])
-        self._losses: list[float] = []
+        self._point, self._label = target.x[None], target.label
+        self._outputs: list[Array] = []
 
     def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
-        outputs = self._network.logits(parameters, self._point.astype(parameters.dtype))
-        self._losses.append(float(record_losses(outputs, self._labels, self._loss)[0]))
+        self._outputs.append(self._network.logits(parameters, self._point.astype(parameters.dtype)))
         return False
 
     def score(self) -> float:
+        labels = np.full(len(self._outputs), self._label)
+        losses = record_losses(np.concatenate(self._outputs), labels, self._loss)
         if self._statistic == "last":
-            return -self._losses[-1]
-        return -float(np.mean(self._losses) if self._statistic == "mean" else np.max(self._losses))
+            return -float(losses[-1])
+        return -float(np.mean(losses) if self._statistic == "mean" else np.max(losses))
