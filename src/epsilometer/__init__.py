@@ -81,7 +81,7 @@ _HOMES = {
     "epsilometer.evidence": ("Counts", "Membership", "OneRun", "PairedRuns", "PerStep"),
     "epsilometer.mechanisms": ("PrivateRidge", "audit_ridge"),
     "epsilometer.report": ("summary", "to_json"),
-    "epsilometer.training": ("Recipe", "Watcher", "train", "train_many"),
+    "epsilometer.training": ("Poisoner", "Recipe", "Watcher", "train", "train_many"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
@@ -160,7 +160,7 @@ if TYPE_CHECKING:
     from epsilometer.evidence import Counts, Membership, OneRun, PairedRuns, PerStep
     from epsilometer.mechanisms import PrivateRidge, audit_ridge
     from epsilometer.report import summary, to_json
-    from epsilometer.training import Recipe, Watcher, train, train_many
+    from epsilometer.training import Poisoner, Recipe, Watcher, train, train_many
 
 
 def __getattr__(name: str) -> object:

@@ -260,6 +260,21 @@ def test_a_probe_sees_what_a_stepwise_watcher_sees(backend: str) -> None:
     np.testing.assert_allclose(first, 0.1 if coin else 0.0, atol=1e-6)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_norm_that_overflows_never_passes_unclipped(backend: str) -> None:
+    """‖x‖² is infinite in single precision and ‖error‖² is 0: their product is not a number, and not short either."""
+    x = np.zeros((4, 1), np.float32)
+    x[0] = 1e25
+    data = Dataset("huge", x, np.zeros(4, np.int64), 2)
+    recipe = Recipe(records=4, sample_rate=1.0, sampling="full", steps=1, noise_multiplier=0.0, clip_norm=1e-3)
+
+    class Start(Watcher):
+        start = np.array([60 / 1e25, 0, 0, 0], np.float32)
+
+    with pytest.raises(TrainingDiverged):
+        train(recipe, data, seed(0), Start(), backend=backend)
+
+
 def test_the_divisor_does_not_depend_on_the_world() -> None:
     data = made_data()
     recipe = Recipe(records=40, sample_rate=1e-9, steps=1, noise_multiplier=1.0)

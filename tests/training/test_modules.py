@@ -1,12 +1,14 @@
 """The general path: equal to plain autograd, to the fully connected path and to Opacus; no mixing of records."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional
 
-from epsilometer import Dataset, InvalidInput, Recipe, train
+from epsilometer import Dataset, InvalidInput, Recipe, digits, train
 from epsilometer.training import ModuleNetwork, Network, Watcher, frozen_features, network_for, register
 from epsilometer.training.modules import small_cnn
 
@@ -215,3 +217,13 @@ class Centred(nn.Module):
 def test_what_mixes_records_is_refused_with_the_remedy(factory, words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         ModuleNetwork(factory, 5, 2)
+
+
+def test_two_threads_may_train_modules_at_once() -> None:
+    """A module holds parameters and hooks while it is called: each thread has its own."""
+    data = digits().subset(per_class=10)
+    recipe = Recipe(records=len(data), sample_rate=0.3, steps=4, model="cnn", noise_multiplier=1.0)
+    alone = [train(recipe, data, np.random.SeedSequence(i)) for i in range(6)]
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(lambda i: train(recipe, data, np.random.SeedSequence(i)), range(6)))
+    np.testing.assert_array_equal(together, alone)

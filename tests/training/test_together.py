@@ -110,7 +110,7 @@ def test_any_group_and_order_gives_the_same_bits(changes, backend: str, monkeypa
     assert not np.array_equal(alone[0], alone[1])
     first.asked.clear()
     for most, order in ((32, range(9)), (32, [8, 3, 1, 7, 0, 6, 2, 5, 4]), (2, [4, 1, 0, 7, 8]), (3, [7, 3, 5, 1])):
-        monkeypatch.setattr("epsilometer.training.engine.MOST", most)
+        monkeypatch.setattr("epsilometer.training.engine.MOST_WAITING", most)
         for i, parameters in trained(list(order)).items():
             np.testing.assert_array_equal(parameters, alone[i], err_msg=f"{i} of {list(order)}")
     assert max(len(steps) for steps in first.asked) >= 3
@@ -127,10 +127,10 @@ def test_records_are_made_only_for_steps_whose_batch_has_them(backend: str) -> N
 
 
 def test_no_more_wait_at_once_than_memory_allows() -> None:
-    poisoner, many = Echo(0), together.MOST + 3
+    poisoner, many = Echo(0), together.MOST_WAITING + 3
     recipe = recipe_with(sampling="full", sample_rate=1.0, steps=2)
     train_many(recipe, [made_data()] * many, [seed(i) for i in range(many)], [Poisoned(poisoner) for _ in range(many)])
-    assert [len(steps) for steps in poisoner.asked] == [together.MOST] * 2 + [3] * 2
+    assert [len(steps) for steps in poisoner.asked] == [together.MOST_WAITING] * 2 + [3] * 2
 
 
 def test_what_a_poisoner_gives_is_checked() -> None:
@@ -141,10 +141,16 @@ def test_what_a_poisoner_gives_is_checked() -> None:
         own.poisoner = poisoner
         train(recipe, data, seed(next(numbers)), own)
 
-    with pytest.raises(InvalidInput, match="label of a poisoner = 3: expected a class, 0 to 2"):
-        run(Same(0, np.zeros(5, np.float32), 3))
-    with pytest.raises(InvalidInput, match=r"record of a poisoner = 'shape \(4,\)': expected 5 features"):
-        run(Same(0, np.zeros(4, np.float32), 0))
+    for label in (3, -1, 0.9):
+        with pytest.raises(InvalidInput, match=r"labels of a poisoner = .*: expected 1 classes, 0 to 2"):
+            run(Same(0, np.zeros(5, np.float32), label))
+    for record in (np.zeros(4, np.float32), np.full(5, np.nan)):
+        with pytest.raises(InvalidInput, match=r"records of a poisoner = .*expected finite features of shape \(1, 5\)"):
+            run(Same(0, record, 0))
+    few = Same(0, np.zeros((0, 5)), 0)
+    few.records = lambda *_: (np.zeros((0, 5)), np.zeros(0, int))
+    with pytest.raises(InvalidInput, match=r"expected finite features of shape \(1, 5\)"):
+        run(few)
     for row, watcher in ((40, Poisoned), (-1, Poisoned), (0, Watcher)):
         with pytest.raises(InvalidInput, match=f"poisoner = 'row {row}': expected a row of the 40 records"):
             run(Same(row, np.zeros(5, np.float32), 0), watcher)

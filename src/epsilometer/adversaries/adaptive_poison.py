@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,7 @@ from epsilometer.training import Array, Labels, ModuleNetwork, Network, Recipe, 
 
 ITERATIONS = 5  # of the ascent, in every step
 ALIGNED = 1e-3  # the sine of an angle that is nil
-TINY = 1e-60
-Gradients = Any  # of one record at each of several models, as the network gives them: RecordGradients, FormedGradients
+TINY = 1e-30  # in place of a length that is 0
 
 
 @dataclass(frozen=True)
@@ -49,31 +48,30 @@ class AdaptivePoison(Intermediate):
         return Game(*query.worlds(data, relation), relation, 1, watch)
 
 
-@dataclass(eq=False)
 class _Poisons:
     """The poisoner: poisons for all trainings that are about to use one."""
 
-    row: int
-    network: Network | ModuleNetwork
-    recipe: Recipe
-    query: Target
-    box: tuple[Array, Array]
+    def __init__(
+        self, row: int, network: Network | ModuleNetwork, recipe: Recipe, query: Target, box: tuple[Array, Array]
+    ) -> None:
+        self.row = row
+        self._network, self._query, self._box, self._clip_norm = network, query, box, recipe.clip_norm
+        self._rates = recipe.learning_rates() / recipe.expected_batch
+        self._stride = STRIDE * float(np.linalg.norm(box[1] - box[0]))
 
     def records(self, steps: NDArray[np.int64], parameters: Array) -> tuple[Array, Labels]:
-        labels = np.full(len(steps), self.query.label)
-        rates = self.recipe.learning_rates()[steps] / self.recipe.expected_batch
-        stride = STRIDE * float(np.linalg.norm(self.box[1] - self.box[0]))
-        poisons = np.repeat(self.query.x[None], len(steps), axis=0)
+        labels, rates = np.full(len(steps), self._query.label), self._rates[steps]
+        poisons = np.repeat(self._query.x[None], len(steps), axis=0)
         moving = np.arange(len(steps))
         for _ in range(ITERATIONS):
             here = poisons[moving]
-            step = _Simulated(
-                self.network, parameters[moving], self.query.x, labels[moving], self.recipe.clip_norm, rates[moving]
+            models = _Simulated(
+                self._network, parameters[moving], self._query.x, labels[moving], self._clip_norm, rates[moving]
             )
-            along, loss = step.ascent(here)
+            along, loss = models.ascent(here)
             sizes = np.sqrt(np.sum(along.astype(np.float64) ** 2, axis=1, keepdims=True))
-            moved = np.clip(here + stride / np.maximum(sizes, TINY) * along, *self.box).astype(here.dtype)
-            better = (sizes[:, 0] > 0) & ~(step.query_loss(moved) >= loss)
+            moved = np.clip(here + self._stride / np.maximum(sizes, TINY) * along, *self._box).astype(here.dtype)
+            better = (sizes[:, 0] > 0) & ~(models.query_loss(moved) >= loss)
             poisons[moving[better]] = moved[better]
             moving = moving[better]
             if len(moving) == 0:
@@ -81,11 +79,20 @@ class _Poisons:
         return poisons, labels
 
 
+class _Gradients(Protocol):
+    """Of one record at each of several models, as a network gives them."""
+
+    @property
+    def logits(self) -> Array: ...
+
+    def dot(self, other: Any) -> Floats: ...
+
+
 @dataclass(frozen=True, eq=False)
 class _Simulated:
     """One clipped step at each model of a stack on a poison with the query's label, and what it does to the query."""
 
-    network: Any
+    network: Any  # takes back only gradients that it gave
     models: Array
     query: Array
     labels: Labels
@@ -94,7 +101,8 @@ class _Simulated:
 
     def query_loss(self, x: Array) -> Floats:
         """After the step."""
-        return self._loss(self._after(self._own(x)))
+        own, size = self._own(x)
+        return self._loss(self._after(own, size))
 
     def ascent(self, x: Array) -> tuple[Array, Floats]:
         """Where to move the poisons so that the step lowers the query's loss more, differentiating through it; and that
@@ -102,27 +110,28 @@ class _Simulated:
 
         0 if a poison cannot be better.
         """
-        own = self._own(x)
-        pull = self._after(own)
-        square, shared = own.dot(own), own.dot(pull)
+        own, size = self._own(x)
+        pull = self._after(own, size)
+        shared, whole = own.dot(pull), pull.dot(pull)
         # A clipped step has a direction and no length: what counts is the part of the pull that is beside it.
-        share = np.where(np.sqrt(square) > self.clip_norm, shared / np.maximum(square, TINY), 0.0)
-        beside = np.maximum(pull.dot(pull) - share * shared, 0.0)
-        along = self.network.input_gradients_along(
+        share = np.where(size > self.clip_norm, shared / np.maximum(size, TINY) ** 2, 0.0)
+        along: Array = self.network.input_gradients_along(
             self.models, x, self.labels, [(np.ones_like(share), pull), (-share, own)]
         )
-        along[beside < ALIGNED**2 * pull.dot(pull)] = 0.0  # no direction is better
+        along[whole - share * shared < ALIGNED**2 * whole] = 0.0  # no direction is better
         return along, self._loss(pull)
 
-    def _own(self, x: Array) -> Gradients:
-        """The poisons' gradients before the step."""
-        return self.network.record_gradients(self.models, x, self.labels)
+    def _own(self, x: Array) -> tuple[_Gradients, Floats]:
+        """The poisons' gradients before the step, and their norms."""
+        gradients: _Gradients = self.network.record_gradients(self.models, x, self.labels)
+        return gradients, np.sqrt(gradients.dot(gradients))
 
-    def _after(self, own: Gradients) -> Gradients:
+    def _after(self, own: _Gradients, size: Floats) -> _Gradients:
         """The query's gradients after it."""
-        lengths = self.rates * np.minimum(1.0, self.clip_norm / np.sqrt(np.maximum(own.dot(own), TINY)))
+        lengths = self.rates * np.minimum(1.0, self.clip_norm / np.maximum(size, TINY))
         queries = np.repeat(self.query[None], len(self.models), axis=0)
-        return self.network.record_gradients(self.models, queries, self.labels, [(-lengths, own)])
+        gradients: _Gradients = self.network.record_gradients(self.models, queries, self.labels, [(-lengths, own)])
+        return gradients
 
-    def _loss(self, gradients: Gradients) -> Floats:
+    def _loss(self, gradients: _Gradients) -> Floats:
         return record_losses(gradients.logits, self.labels, self.network.loss)

@@ -334,7 +334,7 @@ def _clip_factors(clipping, values, errors, squares, rows, start, size, widths, 
             if clipping == AUTOMATIC:
                 part[r] = limit / (norm + values.dtype.type(AUTOMATIC_STABILITY))
             else:
-                part[r] = limit / norm if norm > limit else one
+                part[r] = one if norm <= limit else limit / norm  # a norm that is not a number must not pass
 
 
 @_inline

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from epsilometer.training.models import Array, Network
 from epsilometer.training.modules import ModuleNetwork, is_module, module_network
 from epsilometer.training.portable import PortableTrainer
 from epsilometer.training.recipe import Recipe
-from epsilometer.training.together import MOST, Training, run_together
+from epsilometer.training.together import MOST_WAITING, Trainer, Training, run_together
 from epsilometer.training.watchers import Watcher
 
 BACKENDS = ("auto", "compiled", "portable")
@@ -58,17 +57,19 @@ def train_many(
     """Train one model for each (data set, seed, watcher); returns their parameters, a row each.
 
     Models share nothing: each has its own batches and its own noise, and is the same whatever stands beside it
-    and wherever it runs. `noise_scale` is a fault to inject: it multiplies the noise that is really added, and
-    nothing else. `backend` changes speed only, up to rounding.
+    and wherever it runs (where numpy or torch multiply matrices: with the same number of threads; audits have one).
+    So must its watcher be, which is its own. `noise_scale` is a fault to inject: it multiplies the noise that is
+    really added, and nothing else. `backend` changes speed only, up to rounding.
     """
     watchers = [Watcher() for _ in datasets] if watchers is None else watchers
     if not len(datasets) == len(seeds) == len(watchers):
         lengths = (len(datasets), len(seeds), len(watchers))
         raise InvalidInput("datasets, seeds, watchers", lengths, "sequences of one length")
     trainer = _trainer("portable" if is_module(recipe.model) and backend == "auto" else backend)(recipe, noise_scale)
+    together = 1 if is_module(recipe.model) else MOST_WAITING  # modules are handled one by one in any case
     trained = []
-    for begin in range(0, len(datasets), MOST):
-        part = slice(begin, begin + MOST)
+    for begin in range(0, len(datasets), together):
+        part = slice(begin, begin + together)
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is looked for just below
             trainings = [
                 _begin(trainer, recipe, data, seed, watcher, backend)
@@ -107,7 +108,7 @@ def engine_of(recipe: Recipe) -> str:
 
 
 @functools.cache
-def _trainer(backend: str):  # type: ignore[no-untyped-def]
+def _trainer(backend: str) -> Callable[[Recipe, float], Trainer]:
     if backend not in BACKENDS:
         raise InvalidInput("backend", backend, "one of " + ", ".join(BACKENDS))
     if backend == "compiled" or (backend == "auto" and importlib.util.find_spec("numba") is not None):
@@ -118,13 +119,12 @@ def _trainer(backend: str):  # type: ignore[no-untyped-def]
 
 
 def _begin(
-    trainer: Any, recipe: Recipe, data: Dataset, seed: np.random.SeedSequence, watcher: Watcher, backend: str
+    trainer: Trainer, recipe: Recipe, data: Dataset, seed: np.random.SeedSequence, watcher: Watcher, backend: str
 ) -> Training:
     network, key = network_for(recipe, data), threefry.trial_key(seed)
     _check_trial(recipe, data, network, watcher, backend)
     start = watcher.start if watcher.start is not None else initial_parameters(recipe, network, key)
-    training: Training = trainer.train(network, data, key, start.astype(recipe.precision), watcher)
-    return training
+    return trainer.train(network, data, key, start.astype(recipe.precision), watcher)
 
 
 def _check_trial(

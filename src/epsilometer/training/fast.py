@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -14,7 +16,7 @@ from epsilometer.training.models import Array, Labels, Network
 from epsilometer.training.recipe import Recipe
 from epsilometer.training.threefry import Words
 from epsilometer.training.together import Training
-from epsilometer.training.watchers import Watcher
+from epsilometer.training.watchers import Poisoner, Watcher
 
 _SAMPLINGS = {
     "poisson": compiled.POISSON,
@@ -41,15 +43,13 @@ class CompiledTrainer:
         self._batch = recipe.batch_size, recipe.batches
         self._update = _OPTIMIZERS[recipe.optimizer], recipe.weight_decay, recipe.momentum
         self._scratch = functools.lru_cache(maxsize=4)(_scratch)
-        self._own_records = functools.lru_cache(maxsize=4)(_own_records)
+        self._own_records = functools.lru_cache(maxsize=2)(_copied)
 
     def train(self, network: Network, data: Dataset, key: Words, start: Array, watcher: Watcher) -> Training:
         """One training; waits for a record wherever a batch has the poisoner's row."""
         recipe, real, poisoner = self._recipe, start.dtype.type, watcher.poisoner
-        x, squares = _prepared(data, start.dtype.name)
-        y = data.y
-        if poisoner is not None:
-            x, y, squares = self._own_records(data, start.dtype.name, poisoner.row)
+        records = _prepared if poisoner is None else self._own_records
+        x, y, squares = records(data, start.dtype.name)
         total, noise, words, work = self._scratch(network, len(data), start.dtype.name)
         theta, rows = _aligned_copy(start), np.zeros(len(data) + 1, np.int64)
         widths = np.array(network.widths, dtype=np.int64)
@@ -73,10 +73,10 @@ class CompiledTrainer:
         for step in range(recipe.steps):
             watcher.before(step, theta)
             begin, count = compiled.sample_rows(self._sampling, key, step, self._threshold, self._batch, words, rows)
+            poison = None
             if poisoner is not None and poisoner.row in rows[begin : begin + count]:
-                x[poisoner.row], y[poisoner.row] = yield step, theta
-                squares[poisoner.row] = x[poisoner.row] @ x[poisoner.row]
-            with blas.one_thread():
+                poison = yield step, theta
+            with _replaced(x, y, squares, poisoner, poison), blas.one_thread():
                 compiled.clipped_sum(theta, total, x, y, squares, rows[begin:], count, widths, clip, shape, work, gemm)
             if watcher.inserted is not None and threefry.tossed(key, step, recipe.sample_rate):
                 total += inserted
@@ -100,18 +100,35 @@ def _scratch(network: Network, records: int, precision: str) -> tuple[Array, Arr
     return total, noise, _aligned((_fours(records),), np.uint32), tuple(_aligned(shape, precision) for shape in shapes)
 
 
-def _own_records(data: Dataset, precision: str, _: int) -> tuple[Array, Labels, Array]:
-    """Records, labels and squared norms that trainings may share, if each writes its own record to the row before it
-    uses it."""
-    x, squares = _prepared(data, precision)
-    return _aligned_copy(x), data.y.copy(), squares.copy()
-
-
 @functools.lru_cache(maxsize=8)
-def _prepared(data: Dataset, precision: str) -> tuple[Array, Array]:
-    """The records where compiled code wants them, and their squared norms."""
+def _prepared(data: Dataset, precision: str) -> tuple[Array, Labels, Array]:
+    """The records where compiled code wants them, labels, and squared norms; for reading only."""
     x = _aligned_copy(data.x.astype(precision))
-    return x, np.einsum("ij,ij->i", x, x)
+    return x, data.y, np.einsum("ij,ij->i", x, x)
+
+
+def _copied(data: Dataset, precision: str) -> tuple[Array, Labels, Array]:
+    """The same, to be changed for a moment."""
+    x, y, squares = _prepared(data, precision)
+    return _aligned_copy(x), y.copy(), squares.copy()
+
+
+@contextmanager
+def _replaced(
+    x: Array, y: Labels, squares: Array, poisoner: Poisoner | None, poison: tuple[Array, int] | None
+) -> Iterator[None]:
+    """Within, the poisoner's row is another; others who share the records never see it."""
+    if poisoner is None or poison is None:
+        yield
+        return
+    row = poisoner.row
+    before = x[row].copy(), y[row], squares[row]
+    x[row], y[row] = poison
+    squares[row] = x[row] @ x[row]
+    try:
+        yield
+    finally:
+        x[row], y[row], squares[row] = before
 
 
 def _aligned_copy(values: Array) -> Array:

@@ -35,7 +35,7 @@ class RecordGradients:
 
     def dot(self, other: RecordGradients) -> Floats:
         """Inner products, one a model."""
-        pairs = zip(self.errors, other.errors, self.inputs, other.inputs, strict=False)
+        pairs = zip(self.errors, other.errors, self.inputs[:-1], other.inputs[:-1], strict=True)
         products: Floats = np.sum([_dots(e, f) * (_dots(v, w) + 1) for e, f, v, w in pairs], axis=0)
         return products[:, 0, 0]
 
@@ -88,7 +88,9 @@ class Network:
         """
         values = [x]
         for i, (weights, biases) in enumerate(self.layers(flat)):
-            inner = values[i] @ weights.swapaxes(-1, -2) + biases[..., None, :] + _onward(moved, i, values[i])
+            inner = values[i] @ weights.swapaxes(-1, -2) + biases[..., None, :]
+            if moved:
+                inner += _onward(moved, i, values[i])
             if i == len(self.widths) - 2:
                 values.append(inner)
             else:
@@ -160,7 +162,10 @@ class Network:
         layers, values = self.layers(flat), self._forward(flat, x, moved)
         errors = [self._output_error(values[-1], y)]
         for i in range(len(layers) - 1, 0, -1):
-            errors.append((errors[-1] @ layers[i][0] + _back(moved, i, errors[-1])) * self._slope(values[i]))
+            error = errors[-1] @ layers[i][0]
+            if moved:
+                error += _back(moved, i, errors[-1])
+            errors.append(error * self._slope(values[i]))
         return values, errors[::-1]
 
     def _slope(self, value: Array) -> Array:

@@ -12,7 +12,9 @@ has a name, so that recipes stay plain data:
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 Factory = Callable[[int, int], "nn.Module"]  # (features, classes) → a module from (batch, features) to (batch, classes)
 CHUNK = 128  # records whose gradients are held at once
 _FACTORIES: dict[str, Factory] = {}
+_SEEDING = threading.Lock()
 
 
 def register(name: str, factory: Factory, summary: str = "a torch module of the user's") -> None:
@@ -88,18 +91,31 @@ class ModuleNetwork:
     features: int
     classes: int
     loss: str = "cross-entropy"
-    _module: Any = field(init=False, repr=False, compare=False)
+    _original: Any = field(init=False, repr=False, compare=False)
+    _own: threading.local = field(init=False, repr=False, compare=False)
     _layered: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        module = self._built(0)
+        _refuse_what_mixes_records(module, self.features, self.classes)
+        object.__setattr__(self, "_original", module.eval())
+        object.__setattr__(self, "_own", threading.local())
+        object.__setattr__(self, "_layered", self._layers_agree())
+
+    def _built(self, seed: int) -> nn.Module:
+        """The module as it is initialised under a seed of torch's generator, of which a process has one."""
         import torch
 
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            module = self.factory(self.features, self.classes)
-        _refuse_what_mixes_records(module, self.features, self.classes)
-        object.__setattr__(self, "_module", module.eval())
-        object.__setattr__(self, "_layered", self._layers_agree())
+        with _SEEDING, torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return self.factory(self.features, self.classes)
+
+    @property
+    def _module(self) -> Any:
+        """This thread's copy: calls put parameters and hooks into a module for their duration."""
+        if not hasattr(self._own, "module"):
+            self._own.module = copy.deepcopy(self._original)
+        return self._own.module
 
     def _layers_agree(self) -> bool:
         """Whether the quick way gives this module's gradients: parameters may be used in ways that no layer tells."""
@@ -139,10 +155,7 @@ class ModuleNetwork:
         """The module's own initialisation under a seed from `rng`, times `scale`."""
         import torch
 
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(rng.integers(2**63)))
-            module = self.factory(self.features, self.classes)
-        flat = torch.nn.utils.parameters_to_vector(module.parameters())
+        flat = torch.nn.utils.parameters_to_vector(self._built(int(rng.integers(2**63))).parameters())
         return scale * flat.detach().double().numpy()
 
     def logits(self, flat: Array, x: Array) -> Array:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from epsilometer.data import Dataset
 from epsilometer.training import threefry
-from epsilometer.training.models import Array, Labels, Network
+from epsilometer.training.models import Array, Network
 from epsilometer.training.modules import ModuleNetwork
 from epsilometer.training.optimizers import Optimizer
 from epsilometer.training.recipe import Recipe
@@ -24,7 +22,6 @@ class PortableTrainer:
     def __init__(self, recipe: Recipe, noise_scale: float) -> None:
         self._recipe = recipe
         self._spread = recipe.noise_multiplier * recipe.clip_norm * noise_scale
-        self._own_records = functools.lru_cache(maxsize=4)(_own_records)
 
     def train(
         self, network: Network | ModuleNetwork, data: Dataset, key: Words, start: Array, watcher: Watcher
@@ -32,16 +29,16 @@ class PortableTrainer:
         """One training; waits for a record wherever a batch has the poisoner's row."""
         recipe, poisoner = self._recipe, watcher.poisoner
         parameters, optimizer = start.copy(), Optimizer(recipe, start)
-        x, y = self._own_records(data, parameters.dtype.name, None if poisoner is None else poisoner.row)
         spread = parameters.dtype.type(self._spread)
         projections = np.zeros(recipe.steps if watcher.probe is not None else 0)
         for step in range(recipe.steps):
             if watcher.stepwise:
                 watcher.before(step, parameters)
             rows = sample(recipe, key, step, len(data))
+            x, y = data.x[rows].astype(parameters.dtype), data.y[rows]
             if poisoner is not None and poisoner.row in rows:
-                x[poisoner.row], y[poisoner.row] = yield step, parameters
-            total = network.clipped_gradient_sum(parameters, x[rows], y[rows], recipe.clip_norm, recipe.clipping)
+                x[rows == poisoner.row], y[rows == poisoner.row] = yield step, parameters
+            total = network.clipped_gradient_sum(parameters, x, y, recipe.clip_norm, recipe.clipping)
             if watcher.inserted is not None and threefry.tossed(key, step, recipe.sample_rate):
                 total += watcher.inserted
             if watcher.stepwise:
@@ -53,8 +50,3 @@ class PortableTrainer:
             if watcher.stepwise and watcher.observe(step, total, parameters):
                 break
         return parameters, projections
-
-
-def _own_records(data: Dataset, precision: str, _: int | None) -> tuple[Array, Labels]:
-    """Records and labels that trainings may share, if each writes its own record to the row before it uses it."""
-    return data.x.astype(precision), data.y.copy()

@@ -4,6 +4,7 @@ wait for one."""
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,11 +12,18 @@ from epsilometer.claims import Floats
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.training.models import Array
+from epsilometer.training.threefry import Words
 from epsilometer.training.watchers import Poisoner, Watcher
 
 Trained = tuple[Array, Floats]  # final parameters, and projections of the noisy sums
 Training = Generator[tuple[int, Array], tuple[Array, int], Trained]  # asks with a step and a model, is told a record
-MOST = 32  # that wait at once: more would save little, and take memory
+MOST_WAITING = 32  # at once: more would save little, and take memory
+
+
+class Trainer(Protocol):
+    """A backend, for one recipe."""
+
+    def train(self, network: Any, data: Dataset, key: Words, start: Array, watcher: Watcher) -> Training: ...
 
 
 def run_together(
@@ -38,20 +46,21 @@ def run_together(
         poisoner = watchers[next(iter(waiting))].poisoner
         assert poisoner is not None  # others never wait
         asking = [i for i in waiting if watchers[i].poisoner is poisoner]
-        for i, record in zip(asking, _records(poisoner, [waiting[i] for i in asking]), strict=True):
-            _check_record(record, datasets[i])
+        classes = min(datasets[i].classes for i in asking)
+        records = _made(poisoner, [waiting[i] for i in asking], datasets[asking[0]].x.shape[1], classes)
+        for i, record in zip(asking, records, strict=True):
             go_on(i, record)
     return [results[i] for i in range(len(trainings))]
 
 
-def _records(poisoner: Poisoner, asked: Sequence[tuple[int, Array]]) -> list[tuple[Array, int]]:
-    x, y = poisoner.records(np.array([step for step, _ in asked]), np.stack([parameters for _, parameters in asked]))
+def _made(
+    poisoner: Poisoner, asked: Sequence[tuple[int, Array]], features: int, classes: int
+) -> list[tuple[Array, int]]:
+    """What the poisoner answers, checked: compiled code would not notice."""
+    steps, parameters = np.array([step for step, _ in asked]), np.stack([parameters for _, parameters in asked])
+    x, y = (np.asarray(part) for part in poisoner.records(steps, parameters))
+    if x.shape != (expected := (len(asked), features)) or not np.isfinite(x).all():
+        raise InvalidInput("records of a poisoner", f"shape {x.shape}", f"finite features of shape {expected}")
+    if y.shape != (len(asked),) or y.dtype.kind not in "iu" or not ((y >= 0) & (y < classes)).all():
+        raise InvalidInput("labels of a poisoner", y.tolist(), f"{len(asked)} classes, 0 to {classes - 1}")
     return [(record, int(label)) for record, label in zip(x, y, strict=True)]
-
-
-def _check_record(record: tuple[Array, int], data: Dataset) -> None:
-    x, label = record
-    if x.shape != data.x.shape[1:]:
-        raise InvalidInput("record of a poisoner", f"shape {x.shape}", f"{data.x.shape[1]} features")
-    if not 0 <= label < data.classes:
-        raise InvalidInput("label of a poisoner", label, f"a class, 0 to {data.classes - 1}")
