@@ -1,9 +1,11 @@
 """Published tables and figures: which cells, what is kept of them, and small stand-ins from end to end."""
 
 import csv
+import errno
 import io
 import json
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -339,3 +341,18 @@ def test_an_audits_directory_stays_an_audits(tmp_path: Path) -> None:
         pass
     with pytest.raises(InvalidInput, match="is of this plan"), run_directory(tmp_path / "run", plan):
         pass
+
+
+def test_a_table_that_cannot_be_written_is_named_and_the_old_one_stays(tmp_path: Path, monkeypatch) -> None:
+    write_rows(tmp_path, TOY, SETTINGS, [row(TOY.cells[0], 1.0)])
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(
+        InvalidInput, match=r"--out = '.*table\.csv': .* \(No space left on device\); trials are stored"
+    ):
+        write_rows(tmp_path, TOY, SETTINGS, [row(TOY.cells[0], 2.0)])
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from epsilometer.adversaries.final_model import FinalOutputs, identity
 from epsilometer.adversaries.game import Adversary, Game
 from epsilometer.adversaries.poisoning import CONTRASTS, Poison, rows_to_poison
 from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
+from epsilometer.adversaries.remember import remembered
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset, FeatureDataset
 from epsilometer.errors import InvalidInput, unknown_name
@@ -56,7 +57,7 @@ class ClipBkd(Adversary):
         rows = rows_to_poison(data, self.copies, seed)
         network = network_for(recipe, data)
         point = self._point(data, seed)
-        logits = network.logits(_clean_model(recipe, data, seed.entropy, seed.spawn_key), point[None])[0]
+        logits = network.logits(_clean_model(recipe, data, seed), point[None])[0]
         order = np.argsort(logits, kind="stable")  # the two differ even where all outputs are equal
         poison = Poison(np.repeat(point[None], self.copies, axis=0), int(order[0]), int(order[-1]))
         out_data, in_data = poison.worlds(data, relation, rows, self.contrast)
@@ -75,7 +76,7 @@ class ClipBkd(Adversary):
         if isinstance(data, FeatureDataset):
             if self.norm is not None:
                 raise InvalidInput("norm", self.norm, "none with frozen features: an image has the norm that it has")
-            return _features_along(data, seed.entropy, seed.spawn_key)
+            return _features_along(data, seed)
         norm = float(np.median(np.linalg.norm(data.x, axis=1))) if self.norm is None else self.norm
         point: Array = (norm * _flattest(data)).astype(np.float32)
         return point
@@ -87,16 +88,15 @@ def _flattest(data: Dataset) -> Array:
     return least_singular_direction(data.x)
 
 
-@functools.lru_cache(maxsize=2)
-def _features_along(data: FeatureDataset, entropy: Any, spawn_key: tuple[int, ...]) -> Array:
-    image = image_along(data, np.random.SeedSequence(entropy, spawn_key=spawn_key))
-    features: Array = data.extractor.features(image[None])[0]
+@remembered(2)
+def _features_along(data: FeatureDataset, seed: np.random.SeedSequence) -> Array:
+    features: Array = data.extractor.features(image_along(data, seed)[None])[0]
     return features
 
 
-@functools.lru_cache(maxsize=2)
-def _clean_model(recipe: Recipe, data: Dataset, entropy: Any, spawn_key: tuple[int, ...]) -> Array:
-    return train(recipe, data, np.random.SeedSequence(entropy, spawn_key=spawn_key), noise_scale=0.0)
+@remembered(2)
+def _clean_model(recipe: Recipe, data: Dataset, seed: np.random.SeedSequence) -> Array:
+    return train(recipe, data, seed, noise_scale=0.0)
 
 
 def least_singular_direction(x: Array) -> Array:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from epsilometer import checks
 from epsilometer.adversaries.game import Adversary, Game
 from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
+from epsilometer.adversaries.remember import remembered
 from epsilometer.adversaries.target import Target, final_loss, natural_target
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
@@ -45,14 +45,9 @@ class StaticPoison(Adversary):
         return Game(*target.worlds(data, relation), relation, 1, lambda _: final_loss(network, recipe.loss, target))
 
 
+@remembered(4)
 def static_poison(recipe: Recipe, data: Dataset, shadows: int, seed: np.random.SeedSequence) -> Target:
     """The poison that all adversaries with these settings begin with."""
-    return _crafted(recipe, data, shadows, seed.entropy, seed.spawn_key)
-
-
-@functools.lru_cache(maxsize=4)  # several adversaries of one training share it
-def _crafted(recipe: Recipe, data: Dataset, shadows: int, entropy: Any, spawn_key: tuple[int, ...]) -> Target:
-    seed = np.random.SeedSequence(entropy, spawn_key=spawn_key)
     start, seeds = natural_target(data, None, seed), seed.spawn(shadows)
     network, others = network_for(recipe, data), data.without(start.row)
     models = [train(recipe, others, own) for own in seeds]

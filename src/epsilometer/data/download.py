@@ -32,7 +32,7 @@ class Remote:
 
 def fetch(remote: Remote, folder: Path, progress: Progress | None = None, timeout: float = 30.0) -> Path:
     """Download a file into `folder`; what is broken or false leaves no trace."""
-    remedy = f"put it in {folder}, from {remote.address}"
+    remedy = f"put it in {folder}, from {remote.address}, or say where it lies: --data-dir or EPSILOMETER_DATA"
     target = folder / remote.file
     temporary: Path | None = None
     try:

@@ -76,7 +76,13 @@ def write_rows(out: Path, of: Reproduction, settings: dict[str, Any], rows: Sequ
         RESULT: json.dumps(plain(document), indent=2) + "\n",
     }
     for name, text in texts.items():
-        write_whole(out / name, text.encode(), anew=True)
+        try:
+            write_whole(out / name, text.encode(), anew=True)
+        except OSError as error:
+            raise InvalidInput(
+                "--out", str(out / name), f"a file that can be written ({error.strerror})",
+                "trials are stored: make room and run the same command again",
+            ) from None  # fmt: skip
     return [out / name for name in texts]
 
 
