@@ -220,10 +220,13 @@ def test_what_mixes_records_is_refused_with_the_remedy(factory, words: str) -> N
 
 
 def test_two_threads_may_train_modules_at_once() -> None:
-    """A module holds parameters and hooks while it is called: each thread has its own."""
+    """A module holds parameters and hooks while it is called: each thread has its own.
+
+    Only up to rounding: how many threads of its own torch uses is a setting of each thread too.
+    """
     data = digits().subset(per_class=10)
     recipe = Recipe(records=len(data), sample_rate=0.3, steps=4, model="cnn", noise_multiplier=1.0)
     alone = [train(recipe, data, np.random.SeedSequence(i)) for i in range(6)]
     with ThreadPoolExecutor(2) as pool:
         together = list(pool.map(lambda i: train(recipe, data, np.random.SeedSequence(i)), range(6)))
-    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_allclose(together, alone, atol=1e-5)
