@@ -224,8 +224,8 @@ def test_two_threads_may_train_modules_at_once() -> None:
 
     Only up to rounding: how many threads of its own torch uses is a setting of each thread too.
     """
-    data = digits().subset(per_class=10)
-    recipe = Recipe(records=len(data), sample_rate=0.3, steps=4, model="cnn", noise_multiplier=1.0)
+    data = digits().subset(per_class=4)
+    recipe = Recipe(records=len(data), sample_rate=0.5, steps=4, model="cnn", noise_multiplier=1.0)
     alone = [train(recipe, data, np.random.SeedSequence(i)) for i in range(6)]
     with ThreadPoolExecutor(2) as pool:
         together = list(pool.map(lambda i: train(recipe, data, np.random.SeedSequence(i)), range(6)))
