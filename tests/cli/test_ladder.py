@@ -46,7 +46,7 @@ def test_no_training_with_an_access_that_grants_too_little(here, place: Path) ->
     assert "it also needs every-model; these would work: api, static-poison" in shown.stderr
 
 
-def test_half_of_the_noise_is_a_violation_whatever_bound_the_spec_has(here, place: Path) -> None:
+def test_a_fifth_of_the_noise_is_a_violation_whatever_bound_the_spec_has(here, place: Path) -> None:
     (place / "spec.toml").write_text(
         '[data]\nname = "digits"\nclasses = [0, 1]\nper_class = 30\n[training]\nsample_rate = 0.2\nsteps = 10\n'
         '[audit]\ntrials = 30\nbound = "best-on-same"\n'
