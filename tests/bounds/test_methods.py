@@ -25,7 +25,7 @@ from epsilometer import (
 )
 from epsilometer.bounds import METHODS, BestOnSame, draw_worlds, eprocess, method_as_dict, method_named
 from epsilometer.bounds.eprocess import _log_factor
-from epsilometer.bounds.rank_pairs import Gaussians, Points, Ranks, Single, p_values, strengths
+from epsilometer.bounds.rank_pairs import Gaussians, Points, Ranks, Single, p_values
 
 CERTIFIED = [ExactRank(), ExactRank(calibrated=False), ExactRank(rank=1), EProcess(), ClopperPearson(Simultaneous())]
 names = st.sampled_from(sorted(set(METHODS) - {"fixed", "one-run-point"}))
@@ -96,14 +96,15 @@ def test_p_values_are_frequencies_of_audits() -> None:
     pairs = [ranks.shown(draw_worlds(claim, n, m, rng)) for _ in range(20_000)]
     for test, (a, b) in enumerate([(2, 6), (9, 17), (28, 20), (20, 17)]):
         shown = np.mean([(x[test] <= a) if test > 1 else (y[test] >= b) for x, y in pairs])
-        expected = p_values(np.array([a]), np.array([b]), n, m, Points(0.01), 1.0, certified=False)[0]
+        expected = p_values(np.array([a]), np.array([b]), n, m, Points(0.01), 1.0)[0] / 1.01  # upper sums
         assert abs(shown - expected) < 4.5 * math.sqrt(expected * (1 - expected) / 20_000)
 
 
-def test_strengths_invert_p_values() -> None:
-    a, b = np.array([1.0, 5.0, 40.0]), np.array([30.0, 90.0, 150.0])
-    found = strengths(a, b, 200, 200, Points(1e-5), 0.01)
-    np.testing.assert_allclose(p_values(a, b, 200, 200, Points(1e-5), found), 0.01, rtol=0.06)
+def test_grades_invert_p_values() -> None:
+    ranks, b = Ranks(200, 200, (1, 5, 40), ()), np.array([30.0, 90.0, 150.0])
+    found = ranks._of_out.strengths(b, Points(1e-5), 0.01)
+    a = np.array(ranks.out_top, np.float64)
+    np.testing.assert_allclose(p_values(a, b, 200, 200, Points(1e-5), found), 0.01, rtol=0.08)
 
 
 def test_the_worlds_are_exchangeable() -> None:

@@ -26,10 +26,10 @@ from epsilometer.evidence import PairedRuns
 
 # What is integrated grows with the rate. So the sum of each cell's probability times the value at its upper end is
 # never too small: p-values that certify use it, on cells of 2 % of a standard deviation. To grade ranks against
-# each other, trapezoids on 41 nodes are good enough.
+# each other, trapezoids on 121 nodes are good enough.
 _FINE = np.linspace(-7.5, 7.5, 701)
 _CELLS = np.diff(np.r_[0.0, special.ndtr(_FINE), 1.0])
-_COARSE = np.linspace(-7.0, 7.0, 41)
+_COARSE = np.linspace(-7.0, 7.0, 121)
 _WEIGHTS = np.exp(-0.5 * _COARSE**2) / np.exp(-0.5 * _COARSE**2).sum()
 
 
@@ -110,23 +110,27 @@ class Ranks:
         return np.r_[a1, a2].astype(np.float64), np.r_[b1, b2].astype(np.float64)
 
     def grades(self, evidence: PairedRuns, family: Family, level: float) -> Floats:
-        """About the strength that each test refutes alone; computed as `boundary` does, so that the two agree."""
+        """About the strength that each test refutes alone; graded as `boundary` does, so that the two agree."""
         a, b = self.shown(evidence)
         split = len(self.out_top)
-        by_out = strengths(a[:split], b[:split], self.n, self.m, family, level)
-        by_in = strengths(self.m + 1 - b[split:], self.n + 1 - a[split:], self.m, self.n, family, level)
+        by_out = self._of_out.strengths(b[:split], family, level)
+        by_in = self._of_in.strengths(self.n + 1 - a[split:], family, level)
         return np.concatenate([by_out, by_in])
 
     def boundary(self, family: Family, strength: float, level: float) -> tuple[Floats, Floats]:
-        """The weakest pair of each test with a p-value of at most `level` at that strength; b = m + 1 if there is none.
+        """The weakest pair of each test with a p-value of at most `level` at that strength; b = m + 1 if there is none."""
+        b1 = self._of_out.fewest(family, strength, level)
+        a2 = self.n + 1.0 - self._of_in.fewest(family, strength, level)
+        return np.r_[np.array(self.out_top, np.float64), a2], np.r_[b1, self.m + 1.0 - np.array(self.in_bottom)]
 
-        A test of in-ranks is a test of out-ranks with the worlds exchanged and the order turned.
-        """
-        a1 = np.array(self.out_top, np.float64)
-        b1 = _fewest(a1, self.n, self.m, family, strength, level)
-        s = np.array(self.in_bottom, np.float64)
-        k2 = _fewest(s, self.m, self.n, family, strength, level)
-        return np.r_[a1, self.n + 1.0 - k2], np.r_[b1, self.m + 1.0 - s]
+    @functools.cached_property
+    def _of_out(self) -> _Graded:
+        return _Graded.of(self.out_top, self.n, self.m)
+
+    @functools.cached_property
+    def _of_in(self) -> _Graded:
+        """A test of in-ranks is a test of out-ranks with the worlds exchanged and the order turned."""
+        return _Graded.of(self.in_bottom, self.m, self.n)
 
     def simulate(self, a: Floats, b: Floats, simulations: int, seed: int) -> tuple[Floats, Floats]:
         """Joint draws of (U₍a₎, V₍b₎), one row a simulation. A pair that cannot be shown gets (0, 1)."""
@@ -149,28 +153,53 @@ def rank_grid(size: int, trials: int, deepest: float = 0.3) -> tuple[int, ...]:
     return tuple(sorted({int(rank) for rank in np.rint(ranks)}))
 
 
-def p_values(
-    a: Floats, b: Floats, n: int, m: int, family: Family, strength: Floats | float, *, certified: bool = True
-) -> Floats:
-    """P[V₍b₎ < g(U₍a₎)] for each pair, at a strength each; 1 for pairs that show nothing.
+@dataclass(frozen=True)
+class _Graded:
+    """Planned ranks of one world against all counts that they may show: p-values good enough for grades.
 
-    Never too small if `certified`, and too large by 6 % at most.
+    The nodes depend on the planned ranks only, never on what they show: so p-values fall with every score that is
+    shown, grades rise, and what was shown never lies outside its own boundary. (Nodes for the narrower of the two
+    laws would integrate better, and made grades jump where the choice changed: such a boundary could exclude
+    the very pair that defined it, and false accusations followed.)
     """
-    nothing = (b < 1) | (a > n)
-    nodes = _Nodes.of(np.clip(a, 1, n), np.clip(b, 1, m), n, m, certified)
-    return np.where(nothing, 1.0, nodes.p_values(family, strength))
+
+    rates: Floats  # (ranks, nodes)
+    trials: int  # of the other world
+
+    @classmethod
+    def of(cls, ranks: tuple[int, ...], size: int, trials: int) -> _Graded:
+        a = np.array(ranks, np.float64)[:, None]
+        return cls(_beta_quantiles(a, size + 1 - a, _COARSE), trials)
+
+    def p_values(self, shown: Floats, family: Family, strength: Floats | float) -> Floats:
+        """About P[so many scores of the other world lie beyond the rank], at a strength each."""
+        allowed = family.max_tpr(np.asarray(strength, np.float64)[..., None], self.rates)
+        b = np.clip(shown, 1, self.trials)[:, None]
+        values: Floats = special.betainc(b, self.trials + 1 - b, np.clip(allowed, 0.0, 1.0)) @ _WEIGHTS
+        return np.where(shown < 1, 1.0, values)
+
+    def strengths(self, shown: Floats, family: Family, level: float) -> Floats:
+        """About the strength that each rank refutes at `level`, or 0: a grade, not a proof."""
+        low, high = np.zeros(len(shown)), np.full(len(shown), family.most)
+        for _ in range(30):
+            middle = (low + high) / 2
+            refuted = self.p_values(shown, family, middle) <= level
+            low, high = np.where(refuted, middle, low), np.where(refuted, high, middle)
+        return low
+
+    def fewest(self, family: Family, strength: float, level: float) -> Floats:
+        """The least count with a p-value of at most `level`; one more than there are trials if there is none."""
+        low, high = np.zeros(len(self.rates)), np.full(len(self.rates), self.trials + 1.0)
+        while np.any(high - low > 1):
+            middle = np.floor((low + high) / 2)
+            rare = self.p_values(middle, family, strength) <= level
+            low, high = np.where(rare, low, middle), np.where(rare, middle, high)
+        return high
 
 
-def strengths(a: Floats, b: Floats, n: int, m: int, family: Family, level: float) -> Floats:
-    """About the strength that each pair refutes at `level`, or 0: a grade, not a proof."""
-    nothing = (b < 1) | (a > n)
-    nodes = _Nodes.of(np.clip(a, 1, n), np.clip(b, 1, m), n, m, certified=False)
-    low, high = np.zeros(len(a)), np.full(len(a), family.most)
-    for _ in range(30):
-        middle = (low + high) / 2
-        refuted = nodes.p_values(family, middle) <= level
-        low, high = np.where(refuted, middle, low), np.where(refuted, high, middle)
-    return np.where(nothing, 0.0, low)
+def p_values(a: Floats, b: Floats, n: int, m: int, family: Family, strength: Floats | float) -> Floats:
+    """P[V₍b₎ < g(U₍a₎)] for each pair, at a strength each: never too small, and too large by 6 % at most."""
+    return _Nodes.of(a, b, n, m).p_values(family, strength)
 
 
 def total_p_value(a: Floats, b: Floats, ranks: Ranks, family: Family) -> float:
@@ -193,7 +222,7 @@ def total_strength(a: Floats, b: Floats, ranks: Ranks, family: Family, level: fl
 def _possible(a: Floats, b: Floats, ranks: Ranks) -> _Nodes:
     """Quadrature for those pairs that could ever be shown."""
     possible = (a >= 1) & (b <= ranks.m)
-    return _Nodes.of(a[possible], b[possible], ranks.n, ranks.m, certified=True)
+    return _Nodes.of(a[possible], b[possible], ranks.n, ranks.m)
 
 
 @dataclass(frozen=True)
@@ -216,29 +245,23 @@ class _Nodes:
     """
 
     rates: Floats  # (pairs, nodes): of U, or of 1 − V
-    weights: Floats
     c: Floats  # the other number's Beta law, counted from the same side: the p-value is E[I(g(rates); c, d)]
     d: Floats
 
     @classmethod
-    def of(cls, a: Floats, b: Floats, n: int, m: int, certified: bool) -> _Nodes:
+    def of(cls, a: Floats, b: Floats, n: int, m: int) -> _Nodes:
         over_u = 1 / a + 1 / (n + 1 - a) <= 1 / b + 1 / (m + 1 - b)
         first = np.where(over_u, a, m + 1 - b)[:, None]
         second = np.where(over_u, n + 1 - a, b)[:, None]
-        if certified:
-            rates = np.concatenate([_beta_quantiles(first, second, _FINE), np.ones((len(a), 1))], axis=1)
-        else:
-            rates = _beta_quantiles(first, second, _COARSE)
         return cls(
-            rates=rates,
-            weights=_CELLS if certified else _WEIGHTS,
+            rates=np.concatenate([_beta_quantiles(first, second, _FINE), np.ones((len(a), 1))], axis=1),
             c=np.where(over_u, b, n + 1 - a)[:, None],
             d=np.where(over_u, m + 1 - b, a)[:, None],
         )
 
     def p_values(self, family: Family, strength: Floats | float) -> Floats:
         allowed = family.max_tpr(np.asarray(strength, np.float64)[..., None], self.rates)
-        values: Floats = special.betainc(self.c, self.d, np.clip(allowed, 0.0, 1.0)) @ self.weights
+        values: Floats = special.betainc(self.c, self.d, np.clip(allowed, 0.0, 1.0)) @ _CELLS
         return values
 
 
@@ -247,16 +270,6 @@ def _beta_quantiles(c: Floats, d: Floats, z: Floats) -> Floats:
     lower = special.betaincinv(c, d, special.ndtr(z[z < 0]))
     upper = special.betainccinv(c, d, special.ndtr(-z[z >= 0]))
     return np.concatenate([lower, upper], axis=1)
-
-
-def _fewest(a: Floats, n: int, m: int, family: Family, strength: float, level: float) -> Floats:
-    """The least b for each a with a p-value of at most `level`; m + 1 if there is none."""
-    low, high = np.zeros(len(a)), np.full(len(a), m + 1.0)
-    while np.any(high - low > 1):
-        middle = np.floor((low + high) / 2)
-        rare = p_values(a, middle, n, m, family, strength, certified=False) <= level
-        low, high = np.where(rare, low, middle), np.where(rare, middle, high)
-    return high
 
 
 @functools.lru_cache(maxsize=32)
