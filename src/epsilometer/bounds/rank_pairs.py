@@ -118,7 +118,7 @@ class Ranks:
         return np.concatenate([by_out, by_in])
 
     def boundary(self, family: Family, strength: float, level: float) -> tuple[Floats, Floats]:
-        """The weakest pair of each test with a p-value of at most `level` at that strength; b = m + 1 if there is none."""
+        """The weakest pair of each test that is as rare as `level` at that strength; b = m + 1 if there is none."""
         b1 = self._of_out.fewest(family, strength, level)
         a2 = self.n + 1.0 - self._of_in.fewest(family, strength, level)
         return np.r_[np.array(self.out_top, np.float64), a2], np.r_[b1, self.m + 1.0 - np.array(self.in_bottom)]
