@@ -203,10 +203,23 @@ def test_the_grid_is_paid_for() -> None:
     run = gaussian_run()
     found = one_run(run, delta=1e-5)
     assert found.method == "one-run (union-bound)"
-    assert found.epsilon == one_run_epsilon(2000, found.proof.guesses, found.proof.correct, 1e-5, 0.05 / 5)
+    share = 0.6 / 5  # five numbers of guesses have as many "in" as "out"
+    assert found.epsilon == one_run_epsilon(2000, found.proof.guesses, found.proof.correct, 1e-5, share * 0.05)
     beforehand = one_run(run, delta=1e-5, guesses=found.proof.guesses)
     assert beforehand.method == "one-run (fixed)"
     assert beforehand.epsilon > found.epsilon
+
+
+def test_leaks_of_few_canaries_show_at_one_end() -> None:
+    """2 % of the included ones give themselves away: .18 with as many guesses "in" as "out"."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(20):
+        member = rng.random(2000) < 0.5
+        leaks = member & (rng.random(2000) < 0.02)
+        run = OneRun(rng.normal(size=2000) + 10 * leaks, member)
+        found.append(one_run_fdp(run, delta=1e-5, family="point"))
+    assert np.mean([bound.epsilon for bound in found]) > 0.75
+    assert all(bound.proof.guesses == 20 or bound.epsilon < 0.75 for bound in found)
 
 
 def test_equal_scores_tell_nothing_even_in_a_sorted_file() -> None:

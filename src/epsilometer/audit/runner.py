@@ -118,7 +118,12 @@ def _noise_limit(plan: Plan, evidence: PairedRuns | CoinFlips) -> NoiseLimit | N
         return curve(DpSgd(q, noise_multiplier, steps), plan.relation)
 
     return largest_noise_multiplier(
-        evidence, curve_of, confidence=plan.confidence, method=plan.method, relative_tolerance=5e-3
+        evidence,
+        curve_of,
+        confidence=plan.confidence,
+        method=plan.method,
+        reference=curve(plan.recipe.mechanism, plan.relation),
+        relative_tolerance=5e-3,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from epsilometer import checks
 from epsilometer.bounds.clopper_pearson import refute_counts, require_independent_trials
 from epsilometer.bounds.exact_rank import ExactRank
-from epsilometer.bounds.method import Method
+from epsilometer.bounds.method import Method, Tester
 from epsilometer.bounds.result import ClaimTest, NoiseLimit
 from epsilometer.claims import Claim, require_same_relation
 from epsilometer.errors import InvalidInput
@@ -21,7 +21,7 @@ def refute_curve(
     claim: Claim,
     *,
     confidence: float = 0.95,
-    method: Method | None = None,
+    method: Tester | None = None,
     direction: str = "higher",
 ) -> ClaimTest:
     """Test a claim (a point or a whole curve) without any assumption beyond independent trials.
@@ -56,6 +56,7 @@ def largest_noise_multiplier(
     confidence: float = 0.95,
     method: Method | None = None,
     direction: str = "higher",
+    reference: Claim | None = None,
     least: float = 2.0**-7,
     most: float = 2.0**7,
     relative_tolerance: float = 1e-3,
@@ -64,7 +65,8 @@ def largest_noise_multiplier(
 
     `curve_of` gives the claim of a training with a noise multiplier, for instance by an accountant; more
     noise must mean a stronger claim. The answer is an upper limit on the effective noise, with the stated
-    confidence. The search stays between `least` and `most`.
+    confidence. The search stays between `least` and `most`. `reference` is a curve near which rank sums are to be
+    sharpest, chosen without the scores (what the training claims, say); without it, exact ranks go by their grid.
 
     >>> from epsilometer.claims import GaussianClaim
     >>> counts = Counts(tp=60, fp=5, fn=40, tn=95)
@@ -75,8 +77,12 @@ def largest_noise_multiplier(
     checks.real("most", most, above=least)
     require_independent_trials("largest_noise_multiplier", evidence)
 
+    chosen = ExactRank() if method is None else method
+    nested = chosen.for_family(reference) if isinstance(chosen, ExactRank) else method
+
     def test(sigma: float) -> ClaimTest:
-        return refute_curve(evidence, curve_of(sigma), confidence=confidence, method=method, direction=direction)
+        used = None if isinstance(evidence, Counts) else nested
+        return refute_curve(evidence, curve_of(sigma), confidence=confidence, method=used, direction=direction)
 
     low = high = float(np.sqrt(least * most))
     while not (last := test(high)).refuted:

@@ -3,11 +3,13 @@
 A rank is fixed before the scores are seen; the threshold is the score that has it. The rates beyond it then have
 known laws (see rank_pairs.py), so that there is no nuisance parameter and no α/2 for each rate. A grid of ranks costs a
 union bound or, better, is calibrated by simulation at the least-favourable pair, which knows how the ranks depend on
-each other; the error of the simulation is paid for (see chance.py).
+each other; the error of the simulation is paid for (see chance.py). Bounds on ε and tests of points go by that grid; a
+curve is tested by what all ranks show together (see rank_sums.py), which needs about half of the trials.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -27,14 +29,16 @@ from epsilometer.bounds.rank_pairs import (
     total_p_value,
     total_strength,
 )
-from epsilometer.bounds.result import ClaimTest, Kind, LowerBound, RankTest
-from epsilometer.claims import Claim, Floats, require_same_relation
+from epsilometer.bounds.rank_sums import RankSums, null_statistics, rank_sums
+from epsilometer.bounds.result import ClaimTest, Kind, LowerBound, RankSumTest, RankTest
+from epsilometer.bounds.ties import break_ties
+from epsilometer.claims import Claim, Floats, PointClaim, require_same_relation
 from epsilometer.errors import InvalidInput
-from epsilometer.evidence import PairedRuns
+from epsilometer.evidence import Counts, PairedRuns
 
 FEWEST_HITS = 20  # if fewer simulated audits may cross, a union bound is the better choice
-CANDIDATES = 8
-PLANNING = 1999  # simulations are enough for an estimate of power
+PLANNING = 1999  # simulations are enough for an estimate of power, and for p-values far from α
+CONFIRMING = 3  # times as many simulations decide close cases of curves, for which less is then paid
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class ExactRank:
 
     The grid has half of its ranks at the top of the out-scores and half at the bottom of the in-scores, evenly
     spaced in the logarithm, so that tests with few false positives and with few false negatives are both there.
+    Equal scores are put in a random order, from `seed` and the scores.
     """
 
     rank: int | None = None
@@ -72,12 +77,16 @@ class ExactRank:
     def test(
         self, evidence: PairedRuns, claim: Claim, *, confidence: float = 0.95, direction: str = "higher"
     ) -> ClaimTest:
-        """Whether the claim is refuted, by the same ranks."""
-        require_same_relation("the claim", claim.relation, "the evidence", evidence.relation)
-        parts = require_method_input(self.name, evidence, confidence, direction)
-        return strongest([
-            self._test(part.evidence, claim, part.alpha, part.higher, confidence, direction) for part in parts
-        ])  # fmt: skip
+        """Whether the claim is refuted: a point by the same ranks, a curve by what all ranks show together."""
+        return self._tested(evidence, claim, None, confidence, direction)
+
+    def for_family(self, reference: Claim | None) -> FamilyTest:
+        """Tests of several curves that allow more and more, of which what is refuted has no gaps.
+
+        For that they must share one statistic, chosen beforehand: the rank sum that is made for `reference`, or the
+        grid of ranks if there is none.
+        """
+        return FamilyTest(self, reference)
 
     def power(
         self,
@@ -94,8 +103,14 @@ class ExactRank:
         No audit is simulated: the least strength that the test refutes fixes a boundary of rank pairs, and an
         attack crosses it or not.
         """
+        alpha = 1.0 - checks.confidence(confidence)
+        if self._adds_up(claim, alpha):
+            statistic = rank_sums(claim, group_size, out_trials, in_trials, self.seed)
+            null = null_statistics(statistic, claim, group_size, self.simulations, self.seed)
+            least = null[self.simulations - 1 - most_hits(self.simulations, alpha)]
+            return float(np.mean(statistic.statistic(statistic.simulated(truth, 1, PLANNING, [self.seed, 5])) > least))
         ranks = self._ranks(out_trials, in_trials)
-        family, alpha = family_of(claim, group_size), 1.0 - checks.confidence(confidence)
+        family = family_of(claim, group_size)
         rough = replace(self, simulations=min(self.simulations, PLANNING))
 
         def refuted(strength: float) -> bool:
@@ -116,36 +131,86 @@ class ExactRank:
         return self
 
     # -------------------------------------------------------------------------------------------- one direction
+    def _tested(
+        self, evidence: PairedRuns, claim: Claim, family: FamilyTest | None, confidence: float, direction: str
+    ) -> ClaimTest:
+        require_same_relation("the claim", claim.relation, "the evidence", evidence.relation)
+        tests = []
+        for part in require_method_input(self.name, evidence, confidence, direction):
+            refuted: bool
+            proof: RankTest | RankSumTest
+            reference = claim if family is None else family.reference
+            if reference is not None and self._adds_up(claim, part.alpha):
+                refuted, proof = self._test_sums(part, claim, reference, of_family=family is not None)
+            else:
+                refuted, proof = self._test_grid(part, claim)
+            tests.append(ClaimTest(
+                refuted=refuted,
+                claim=claim,
+                confidence=confidence,
+                method=self._label(direction, sums=isinstance(proof, RankSumTest)),
+                kind=self.kind,
+                proof=proof,
+                claimed_tpr=float(claim.max_tpr(proof.counts.fpr, evidence.group_size)),
+            ))  # fmt: skip
+        return strongest(tests)
+
     def _bound(self, evidence: PairedRuns, delta: float, alpha: float, higher: bool) -> tuple[float, RankTest]:
-        ranks = self._ranks(len(evidence.out_scores), len(evidence.in_scores))
-        family = Points(delta, evidence.group_size)
-        graded = ranks.grades(evidence, family, alpha / ranks.tests)
+        ordered = break_ties(evidence, self.seed)
+        ranks = self._ranks(len(ordered.out_scores), len(ordered.in_scores))
+        family = Points(delta, ordered.group_size)
+        graded = ranks.grades(ordered, family, alpha / ranks.tests)
         best, epsilon = int(np.argmax(graded)), float(graded.max())
         if epsilon > 0 and self._simulates(ranks, alpha):
             u, v = self._boundary_draws(ranks, family, epsilon, alpha)
             epsilon = family.quantile(u, v, most_hits(self.simulations, alpha))
         elif epsilon > 0:
             epsilon = total_strength(*ranks.boundary(family, epsilon, alpha / ranks.tests), ranks, family, alpha)
-        return epsilon, self._proof(evidence, ranks, best, alpha, higher)
+        return epsilon, _rank_proof(evidence, ordered, ranks, best, alpha, higher)
 
-    def _test(
-        self, evidence: PairedRuns, claim: Claim, alpha: float, higher: bool, confidence: float, direction: str
-    ) -> ClaimTest:
-        ranks = self._ranks(len(evidence.out_scores), len(evidence.in_scores))
-        family = family_of(claim, evidence.group_size)
-        graded = ranks.grades(evidence, family, alpha / ranks.tests)
-        best = int(np.argmax(graded))
-        p_value = self._p_value(ranks, family, float(graded.max()), claim, evidence.group_size, alpha)
-        proof = self._proof(evidence, ranks, best, p_value, higher)
-        return ClaimTest(
-            refuted=p_value <= alpha,
-            claim=claim,
-            confidence=confidence,
-            method=self._label(direction),
-            kind=self.kind,
-            proof=proof,
-            claimed_tpr=float(claim.max_tpr(proof.counts.fpr, evidence.group_size)),
+    def _test_grid(self, part: OneWay, claim: Claim) -> tuple[bool, RankTest]:
+        evidence, ordered = part.evidence, break_ties(part.evidence, self.seed)
+        ranks = self._ranks(len(ordered.out_scores), len(ordered.in_scores))
+        family = family_of(claim, ordered.group_size)
+        graded = ranks.grades(ordered, family, part.alpha / ranks.tests)
+        p_value = self._p_value(ranks, family, float(graded.max()), claim, ordered.group_size, part.alpha)
+        proof = _rank_proof(evidence, ordered, ranks, int(np.argmax(graded)), p_value, part.higher)
+        return p_value <= part.alpha, proof
+
+    def _test_sums(self, part: OneWay, claim: Claim, reference: Claim, of_family: bool) -> tuple[bool, RankSumTest]:
+        evidence, ordered = part.evidence, break_ties(part.evidence, self.seed)
+        n, m, size = len(ordered.out_scores), len(ordered.in_scores), ordered.group_size
+        statistic = rank_sums(reference, size, n, m, self.seed, of_family)
+        shown = statistic.shown(ordered)
+        p_value = self._sums_p_value(statistic, float(statistic.statistic(shown)[0]), claim, size, part.alpha)
+        k = statistic.most_telling(shown)
+        rank, above = int(statistic.ranks[k]), int(shown[0, k])
+        threshold = float(np.sort(evidence.out_scores)[n - rank])
+        proof = RankSumTest(
+            threshold=threshold if part.higher else -threshold,
+            counts=Counts(above, rank - 1, m - above, n + 1 - rank, evidence.relation, size),
+            decided_by=statistic.decided_by(shown),
+            p_value=p_value,
+            higher=part.higher,
+            ties=ordered is not evidence,
         )
+        return p_value <= part.alpha, proof
+
+    def _sums_p_value(self, statistic: RankSums, seen: float, claim: Claim, size: int, alpha: float) -> float:
+        """The probability under `claim` of so large a statistic; simulated at length only where it is close to α."""
+        p_value = 1.0
+        for simulations in (min(PLANNING, self.simulations), self.simulations, CONFIRMING * self.simulations):
+            null = null_statistics(statistic, claim, size, simulations, self.seed)
+            hits = simulations - int(np.searchsorted(null, seen, side="left"))
+            p_value = simulated_p_value(hits, simulations)
+            if p_value <= alpha or hits - 4.0 * np.sqrt(hits + 1.0) > alpha * simulations:
+                break
+        return p_value
+
+    def _adds_up(self, claim: Claim, alpha: float) -> bool:
+        """Whether all ranks are tested together: curves, unless a rank is planned or α too small to simulate."""
+        simulates = self.calibrated and most_hits(self.simulations, alpha) >= FEWEST_HITS
+        return self.rank is None and simulates and not isinstance(claim, PointClaim)
 
     def _p_value(
         self, ranks: Ranks, family: Family, strength: float, claim: Claim, group_size: int, alpha: float
@@ -168,39 +233,55 @@ class ExactRank:
 
     def _ranks(self, n: int, m: int) -> Ranks:
         if self.rank is None:
-            half = CANDIDATES // 2
-            return Ranks(n, m, rank_grid(half, n), rank_grid(half, m))
+            # More trials tell neighbouring ranks apart, so that more of them are worth their price.
+            each = round(min(max(6.0 + 2.0 * math.log10(min(n, m) / 1000.0), 6.0), 10.0))
+            return Ranks(n, m, rank_grid(each, n, deepest=0.4), rank_grid(each, m, deepest=0.4))
         if self.rank > n:
             raise InvalidInput("rank", self.rank, f"at most the {n} trials of the out-world")
         return Ranks(n, m, (self.rank,), ())
 
-    def _proof(self, evidence: PairedRuns, ranks: Ranks, best: int, p_value: float, higher: bool) -> RankTest:
-        """The rank that says most, in the words of the scores as they were given."""
-        of_out = best < len(ranks.out_top)
-        if of_out:
-            rank = ranks.out_top[best]
-            threshold = float(np.sort(evidence.out_scores)[len(evidence.out_scores) - rank])
-            counts = evidence.counts(threshold)
-        else:
-            rank = ranks.in_bottom[best - len(ranks.out_top)]
-            threshold = float(np.sort(evidence.in_scores)[rank - 1])
-            below = np.nextafter(threshold, -np.inf)  # scores at the threshold itself count as members here
-            counts = evidence.counts(below)
-        return RankTest(
-            threshold=threshold if higher else -threshold,
-            counts=counts,
-            rank=rank,
-            of="out" if of_out else "in",
-            p_value=p_value,
-            higher=higher,
-        )
-
-    def _label(self, direction: str) -> str:
+    def _label(self, direction: str, sums: bool = False) -> str:
         if self.rank is not None:
             how = f"rank {self.rank}"
+        elif sums:
+            how = "rank sums"
         else:
             how = "grid of ranks" if self.calibrated else "grid of ranks, union bound"
         return f"{self.name} ({how}{MEANING[direction]})"
+
+
+@dataclass(frozen=True)
+class FamilyTest:
+    """Exact rank tests with the statistic of one claim (see `ExactRank.for_family`)."""
+
+    method: ExactRank
+    reference: Claim | None
+
+    def test(
+        self, evidence: PairedRuns, claim: Claim, *, confidence: float = 0.95, direction: str = "higher"
+    ) -> ClaimTest:
+        return self.method._tested(evidence, claim, self, confidence, direction)
+
+
+def _rank_proof(
+    evidence: PairedRuns, ordered: PairedRuns, ranks: Ranks, best: int, p_value: float, higher: bool
+) -> RankTest:
+    """The rank that says most, in the words of the scores as they were given."""
+    a, b = (int(pair[best]) for pair in ranks.shown(ordered))
+    of_out = best < len(ranks.out_top)
+    if of_out:
+        threshold = float(np.sort(evidence.out_scores)[ranks.n - a])
+    else:
+        threshold = float(np.sort(evidence.in_scores)[ranks.m - b])
+    return RankTest(
+        threshold=threshold if higher else -threshold,
+        counts=Counts(b, a - 1, ranks.m - b, ranks.n + 1 - a, evidence.relation, evidence.group_size),
+        rank=a if of_out else ranks.m + 1 - b,
+        of="out" if of_out else "in",
+        p_value=p_value,
+        higher=higher,
+        ties=ordered is not evidence,
+    )
 
 
 def _crossing(claim: Claim, u: Floats, v: Floats, group_size: int) -> float:

@@ -15,7 +15,13 @@ from epsilometer.evidence import PairedRuns
 MEANING = {"higher": "", "lower": ", lower scores mean member", "either": ", both directions tried"}
 
 
-class Method(Protocol):
+class Tester(Protocol):
+    """What can test a claim."""
+
+    def test(self, evidence: Any, claim: Claim, *, confidence: float = ..., direction: str = ...) -> ClaimTest: ...  # noqa: PT028
+
+
+class Method(Tester, Protocol):
     """A way from evidence of one kind to bounds and tests, with its settings. All of them pay for what they choose."""
 
     name: ClassVar[str]
@@ -27,10 +33,6 @@ class Method(Protocol):
     def bound(
         self, evidence: Any, *, delta: float = 0.0, confidence: float = 0.95, direction: str = "higher"
     ) -> LowerBound: ...
-
-    def test(
-        self, evidence: Any, claim: Claim, *, confidence: float = 0.95, direction: str = "higher"
-    ) -> ClaimTest: ...
 
     def power(
         self,

@@ -30,7 +30,10 @@ class Threshold:
 # How many guesses; how many "in" and "out"; all, by a threshold; or a grid that is paid for.
 Plan = int | tuple[int, int] | Threshold | None
 
-GRID = tuple(10.0 ** (-i / 2) for i in range(6))  # the shares of canaries that are guessed when nobody chose
+# The shares of canaries that are guessed when nobody chose: as many "in" as "out"; or, for leaks of few canaries, which
+# show at one end only, all "in" or all "out". And what each kind of guess gets of α.
+BOTH, ONE_END = tuple(10.0 ** (-i / 2) for i in range(6)), tuple(10.0 ** (-i / 2) for i in range(2, 6))
+PRICES = {"both": 0.6, "in": 0.3, "out": 0.1}
 FEWEST = 8  # even if all are right, fewer guesses prove next to nothing at a share of α
 
 
@@ -46,8 +49,8 @@ def one_run(
 
     The highest scores are guessed "in", the lowest "out", and the rest not at all. How many are guessed must not
     depend on who was in: `guesses` says it beforehand (a number, half of it on either side; a pair of numbers "in" and
-    "out"; or a `Threshold`, by which all are guessed); without it a fixed grid of numbers is tried, each at its share
-    of α. `seed` orders equal scores.
+    "out"; or a `Threshold`, by which all are guessed); without it a fixed grid of numbers is tried, some of them
+    only "in" or only "out", each at its share of α. `seed` orders equal scores.
 
     The coins are the only randomness that the theorem needs: canaries may depend on each other in any way.
 
@@ -58,8 +61,8 @@ def one_run(
     checks.delta(delta)
     alpha = 1.0 - checks.confidence(confidence)
     found = guessed("one_run", evidence, guesses, seed)
-    share, size = alpha / len(found), evidence.group_size
-    values = [one_run_epsilon(g.canaries, g.guesses, g.correct, delta, share, size) for g in found]
+    size = evidence.group_size
+    values = [one_run_epsilon(g.canaries, g.guesses, g.correct, delta, share * alpha, size) for g, share in found]
     best = int(np.argmax(values))
     return LowerBound(
         epsilon=values[best],
@@ -68,7 +71,7 @@ def one_run(
         relation=evidence.relation,
         method=f"one-run ({strategy_name(guesses)})",
         kind=Kind.CERTIFIED,
-        proof=found[best],
+        proof=found[best][0],
         group_size=size,
     )
 
@@ -154,8 +157,8 @@ def _epsilon(counts: Guesses, delta: float, alpha: float, size: int) -> float:
     return low
 
 
-def guessed(method: str, evidence: OneRun, plan: Plan, seed: int) -> list[Guesses]:
-    """How many guesses are right, for each number of guesses that the plan allows."""
+def guessed(method: str, evidence: OneRun, plan: Plan, seed: int) -> list[tuple[Guesses, float]]:
+    """How many guesses are right, for each number of guesses that the plan allows, and its share of α."""
     if not isinstance(evidence, OneRun):
         raise EvidenceMismatch(
             f"{method} needs the canaries of one run (OneRun), got {type(evidence).__name__}: scores without a coin "
@@ -164,15 +167,18 @@ def guessed(method: str, evidence: OneRun, plan: Plan, seed: int) -> list[Guesse
     canaries = len(evidence.scores)
     if isinstance(plan, Threshold):
         right = (evidence.scores > plan.value) == evidence.member
-        return [Guesses(canaries, canaries, int(right.sum()))]
-    pairs = _numbers_of_guesses(plan, canaries)
+        return [(Guesses(canaries, canaries, int(right.sum())), 1.0)]
+    numbers = _numbers_of_guesses(plan, canaries)
     # Equal scores must be ordered without knowledge of the coins. The order of a file has that knowledge if somebody
     # sorted it by membership, so a random order decides.
     rng = rng_for(checks.whole("seed", seed, least=0), evidence.scores, evidence.member)
     member = evidence.member[np.lexsort((rng.permutation(canaries), evidence.scores))]
     right_from_top = np.concatenate([[0], np.cumsum(member[::-1])])
     right_from_bottom = np.concatenate([[0], np.cumsum(~member)])
-    return [Guesses(canaries, k + j, int(right_from_top[k] + right_from_bottom[j])) for k, j in pairs]
+    return [
+        (Guesses(canaries, k + j, int(right_from_top[k] + right_from_bottom[j])), share)
+        for (k, j), share in numbers.items()
+    ]
 
 
 def strategy_name(plan: Plan) -> str:
@@ -181,16 +187,21 @@ def strategy_name(plan: Plan) -> str:
     return "union-bound" if plan is None else "fixed"
 
 
-def _numbers_of_guesses(plan: int | tuple[int, int] | None, canaries: int) -> list[tuple[int, int]]:
-    """Pairs (guessed "in", guessed "out").
+def _numbers_of_guesses(plan: int | tuple[int, int] | None, canaries: int) -> dict[tuple[int, int], float]:
+    """Pairs (guessed "in", guessed "out"), each with its share of α.
 
-    >>> _numbers_of_guesses(None, 1000)
-    [(500, 500), (158, 158), (50, 50), (16, 16), (5, 5)]
+    >>> list(_numbers_of_guesses(None, 1000))
+    [(500, 500), (158, 158), (50, 50), (16, 16), (5, 5), (100, 0), (32, 0), (10, 0), (0, 100), (0, 32), (0, 10)]
     """
     if plan is None:
-        numbers = {round(share * canaries) for share in GRID}
-        chosen = sorted((n for n in numbers if n >= min(FEWEST, canaries)), reverse=True)
-        return [(math.ceil(n / 2), n // 2) for n in chosen]
+        both, one_end = (_whole_shares(grid, canaries) for grid in (BOTH, ONE_END))
+        kinds = {
+            "both": [(math.ceil(n / 2), n // 2) for n in both],
+            "in": [(n, 0) for n in one_end],
+            "out": [(0, n) for n in one_end],
+        }
+        total = sum(PRICES[kind] for kind, pairs in kinds.items() if pairs)
+        return {pair: PRICES[kind] / total / len(pairs) for kind, pairs in kinds.items() for pair in pairs}
     remedy = "each canary is guessed at most once"
     if isinstance(plan, tuple):
         if len(plan) != 2:
@@ -198,6 +209,13 @@ def _numbers_of_guesses(plan: int | tuple[int, int] | None, canaries: int) -> li
         k_plus, k_minus = (checks.whole("guesses", k, least=0, most=canaries, remedy=remedy) for k in plan)
         if not 1 <= k_plus + k_minus <= canaries:
             raise InvalidInput("guesses", plan, f"a sum from 1 to {canaries:,}", remedy)
-        return [(k_plus, k_minus)]
+        return {(k_plus, k_minus): 1.0}
     number = checks.whole("guesses", plan, least=1, most=canaries, remedy=remedy)
-    return [(math.ceil(number / 2), number // 2)]
+    return {(math.ceil(number / 2), number // 2): 1.0}
+
+
+def _whole_shares(grid: tuple[float, ...], canaries: int) -> list[int]:
+    """Numbers of guesses, most first; one at least where there are few canaries and the grid begins with all."""
+    numbers = {round(share * canaries) for share in grid}
+    least = min(FEWEST, canaries) if grid[0] == 1.0 else FEWEST
+    return sorted((n for n in numbers if n >= least), reverse=True)

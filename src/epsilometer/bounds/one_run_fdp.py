@@ -48,8 +48,8 @@ def one_run_fdp(
     alpha = 1.0 - checks.confidence(confidence)
     name, claims = _family(family, delta)
     found = guessed("one_run_fdp", evidence, guesses, seed)
-    share, size = alpha / len(found), evidence.group_size
-    values = [_epsilon(claims, g, delta, share, size) for g in found]
+    size = evidence.group_size
+    values = [_epsilon(claims, g, delta, share * alpha, size) for g, share in found]
     best = int(np.argmax(values))
     return LowerBound(
         epsilon=values[best],
@@ -58,7 +58,7 @@ def one_run_fdp(
         relation=evidence.relation,
         method=f"one-run f-DP ({name}, {strategy_name(guesses)})",
         kind=Kind.CERTIFIED if family == "point" else Kind.FAMILY,
-        proof=found[best],
+        proof=found[best][0],
         group_size=size,
     )
 
@@ -77,8 +77,7 @@ def refute_one_run(
         raise InvalidInput("claim", claim, "a claim such as PointClaim(epsilon, delta)")
     found = guessed("refute_one_run", evidence, guesses, seed)
     require_same_relation("the claim", claim.relation, "the evidence", evidence.relation)
-    share = alpha / len(found)
-    needed = [_needed_probability(claim, g, share, evidence.group_size) for g in found]
+    needed = [_needed_probability(claim, g, share * alpha, evidence.group_size) for g, share in found]
     best = int(np.argmax(needed))
     return ClaimTest(
         refuted=needed[best] > 1.0,
@@ -86,7 +85,7 @@ def refute_one_run(
         confidence=confidence,
         method=f"one-run f-DP ({strategy_name(guesses)})",
         kind=Kind.CERTIFIED,
-        proof=found[best],
+        proof=found[best][0],
     )
 
 

@@ -71,12 +71,14 @@ class RankTest:
     of: str  # "out": the rank counts from the top of the out-scores; "in": from the bottom of the in-scores
     p_value: float
     higher: bool = True
+    ties: bool = False  # whether equal scores were put in a random order, so that the counts are of that order
 
     def __str__(self) -> str:
         seen = f"TPR {1 - self.counts.fnr:.3f} at FPR {self.counts.fpr:.3f}"
         end = "highest" if self.higher == (self.of == "out") else "lowest"
         at = _where(self.threshold, self.higher, inclusive=self.of == "in")
-        return f"{seen} ({self.counts}, {at}: {_ordinal(self.rank)} {end} {self.of}-score)"
+        ties = ", ties broken at random" if self.ties else ""
+        return f"{seen} ({self.counts}, {at}: {_ordinal(self.rank)} {end} {self.of}-score{ties})"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -86,6 +88,38 @@ class RankTest:
             "rank": self.rank,
             "rank_of": self.of,
             "p_value": self.p_value,
+            "ties_broken": self.ties,
+        }
+
+
+@dataclass(frozen=True)
+class RankSumTest:
+    """What all thresholds show together, and the one at which most was seen.
+
+    `p_value` is the largest probability, under the claim that was tested, that a training shows as much.
+    """
+
+    threshold: float
+    counts: Counts
+    decided_by: str  # which part of the test has shown most: everywhere, top, highest, bottom, lowest
+    p_value: float
+    higher: bool = True
+    ties: bool = False
+
+    def __str__(self) -> str:
+        at = _where(self.threshold, self.higher)
+        ties = ", ties broken at random" if self.ties else ""
+        seen = f"TPR {1 - self.counts.fnr:.3f} at FPR {self.counts.fpr:.3f}"
+        return f"p ≤ {self.p_value:.2g} over all thresholds, most at {seen} ({self.counts}, {at}{ties})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "threshold": self.threshold,
+            "member_if": _where("threshold", self.higher),
+            "counts": self.counts.to_dict(),
+            "decided_by": self.decided_by,
+            "p_value": self.p_value,
+            "ties_broken": self.ties,
         }
 
 
