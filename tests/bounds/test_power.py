@@ -15,7 +15,7 @@ from epsilometer import (
     refutation_power,
     trials_to_refute,
 )
-from epsilometer.bounds import attack_strength
+from epsilometer.bounds import attack_strength, blind_spot
 
 
 def test_eps_opt_grows_with_trials_and_shrinks_with_groups() -> None:
@@ -89,3 +89,16 @@ def test_nonsense_is_refused() -> None:
     with pytest.raises(InvalidInput, match="power = 1"):
         trials_to_refute(PointClaim(1.0), PointClaim(2.0), power=1.0)
     assert trials_to_refute(PointClaim(1.0), PointClaim(1.0)) is None
+
+
+@pytest.mark.parametrize("claim", [PointClaim(1.0, 1e-5), GaussianClaim(1.0), GaussianClaim(0.3)])
+@pytest.mark.parametrize("n", [100, 1000])
+def test_rarer_leaks_than_the_blind_spot_are_missed(claim, n: int) -> None:
+    """By the highest score alone they are seen with the stated probability; by the default with no more than that."""
+    share = blind_spot(claim, n, n)
+    rng, highest = np.random.default_rng(4), ExactRank(rank=1)
+    leaks = [PairedRuns(rng.random(n), np.where(rng.random(n) < share, 2.0, rng.random(n))) for _ in range(150)]
+    seen = sum(highest.test(runs, claim).refuted for runs in leaks)
+    assert stats.binomtest(seen, 150, 0.8).pvalue > 1e-3
+    assert ExactRank().power(claim, PointClaim(0.0, 0.9 * share), out_trials=n, in_trials=n) < 0.8
+    assert blind_spot(claim, 1, 1) == 1.0

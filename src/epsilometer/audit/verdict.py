@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
-from epsilometer.bounds import ClaimTest, Kind, Method, attack_strength
+from epsilometer.bounds import ClaimTest, Kind, Method, attack_strength, blind_spot
 from epsilometer.claims import GaussianClaim
 from epsilometer.evidence import CoinFlips, PairedRuns
 
@@ -19,23 +19,30 @@ class Outcome(enum.StrEnum):
     """What an audit can say."""
 
     VIOLATED = "violated"  # a certified test refutes the claim
-    CONSISTENT = "consistent"  # it does not, and it would have seen a leak of twice that size
-    INCONCLUSIVE = "inconclusive"  # it does not, but could not have seen such a leak either
+    CONSISTENT = "consistent"  # it does not, and it would have seen an attack twice as strong
+    INCONCLUSIVE = "inconclusive"  # it does not, but could not have seen such an attack either
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome, why, and the probability that this audit sees an attack twice as strong as the one it saw."""
+    """The outcome and why; the probability that this audit sees an attack twice as strong as the one it saw; and the
+    share of trainings in which everything must leak to be seen (`blind_spot`)."""
 
     outcome: Outcome
     reason: str
     power: float | None = None
+    blind_spot: float | None = None
 
     def __str__(self) -> str:
         return f"{self.outcome}: {self.reason}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"outcome": self.outcome.value, "reason": self.reason, "power": self.power}
+        return {
+            "outcome": self.outcome.value,
+            "reason": self.reason,
+            "power": self.power,
+            "blind_spot": self.blind_spot,
+        }
 
 
 def decide(evidence: PairedRuns | CoinFlips, test: ClaimTest, method: Method) -> Verdict:
@@ -70,17 +77,30 @@ def decide(evidence: PairedRuns | CoinFlips, test: ClaimTest, method: Method) ->
         confidence=test.confidence,
         group_size=evidence.group_size,
     )
+    unseen, words = _unseen(evidence, test)
     if power >= ENOUGH_POWER:
         reason = (
             f"no violation found, and had the attack been twice as strong (as with half of the noise), "
-            f"this audit would have found one with probability {power:.2f}"
+            f"this audit would have found one with probability {power:.2f}{words}"
         )
-        return Verdict(Outcome.CONSISTENT, reason, power)
+        return Verdict(Outcome.CONSISTENT, reason, power, unseen)
     reason = (
         f"no violation found, but an attack twice as strong (as with half of the noise) would have been found "
-        f"with probability {power:.2f} only; run more trials or a stronger adversary"
+        f"with probability {power:.2f} only{words}; run more trials or a stronger adversary"
     )
-    return Verdict(Outcome.INCONCLUSIVE, reason, power)
+    return Verdict(Outcome.INCONCLUSIVE, reason, power, unseen)
+
+
+def _unseen(evidence: PairedRuns | CoinFlips, test: ClaimTest) -> tuple[float | None, str]:
+    """How rare a leak may be and stay unseen, also in words; canaries of one run speak of one training only."""
+    if not isinstance(evidence, PairedRuns):
+        return None, ""
+    n, m = evidence.sizes["out"], evidence.sizes["in"]
+    share = blind_spot(test.claim, n, m, confidence=test.confidence, group_size=evidence.group_size)
+    trials = f"{n}" if n == m else f"{n} and {m}"
+    if share >= 1.0:
+        return share, f"; {trials} trials cannot refute this claim by rare leaks"
+    return share, f"; a leak in fewer than {100 * share:.2g} % of trainings cannot be seen with {trials} trials"
 
 
 def _as_pairs(evidence: PairedRuns | CoinFlips) -> PairedRuns:

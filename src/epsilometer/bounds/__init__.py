@@ -13,10 +13,20 @@ from epsilometer.bounds.methods import METHODS, default_method, method_as_dict, 
 from epsilometer.bounds.one_run import Threshold, one_run
 from epsilometer.bounds.one_run_fdp import one_run_fdp, refute_one_run
 from epsilometer.bounds.one_run_method import OneRunPoint
-from epsilometer.bounds.power import eps_opt, refutation_power, trials_to_refute
+from epsilometer.bounds.power import blind_spot, eps_opt, refutation_power, trials_to_refute
 from epsilometer.bounds.rates import epsilon_from_rates, gaussian_strength, upper_limit
 from epsilometer.bounds.ratio import bailey, katz_log
-from epsilometer.bounds.result import ClaimTest, ErrorPair, Guesses, Kind, LowerBound, NoiseLimit, Proof, RankTest
+from epsilometer.bounds.result import (
+    ClaimTest,
+    ErrorPair,
+    Guesses,
+    Kind,
+    LowerBound,
+    NoiseLimit,
+    Proof,
+    RankSumTest,
+    RankTest,
+)
 from epsilometer.bounds.several_runs import pool_runs
 from epsilometer.bounds.simultaneous import Simultaneous
 from epsilometer.bounds.strength import attack_strength
@@ -41,6 +51,7 @@ __all__ = [
     "NoiseLimit",
     "OneRunPoint",
     "Proof",
+    "RankSumTest",
     "RankTest",
     "Sequential",
     "Simultaneous",
@@ -52,6 +63,7 @@ __all__ = [
     "attack_strength",
     "bailey",
     "bayesian",
+    "blind_spot",
     "clopper_pearson",
     "compare_bounds",
     "cosine_canaries",

@@ -9,7 +9,7 @@ import numpy as np
 from epsilometer import checks
 from epsilometer.bounds.clopper_pearson import refute_counts, require_independent_trials
 from epsilometer.bounds.exact_rank import ExactRank
-from epsilometer.bounds.method import Method, Tester
+from epsilometer.bounds.method import Method, Refuter
 from epsilometer.bounds.result import ClaimTest, NoiseLimit
 from epsilometer.claims import Claim, require_same_relation
 from epsilometer.errors import InvalidInput
@@ -21,7 +21,7 @@ def refute_curve(
     claim: Claim,
     *,
     confidence: float = 0.95,
-    method: Tester | None = None,
+    method: Refuter | None = None,
     direction: str = "higher",
 ) -> ClaimTest:
     """Test a claim (a point or a whole curve) without any assumption beyond independent trials.

@@ -15,13 +15,13 @@ from epsilometer.evidence import PairedRuns
 MEANING = {"higher": "", "lower": ", lower scores mean member", "either": ", both directions tried"}
 
 
-class Tester(Protocol):
+class Refuter(Protocol):
     """What can test a claim."""
 
-    def test(self, evidence: Any, claim: Claim, *, confidence: float = ..., direction: str = ...) -> ClaimTest: ...  # noqa: PT028
+    def test(self, evidence: Any, claim: Claim, *, confidence: float = ..., direction: str = ...) -> ClaimTest: ...
 
 
-class Method(Tester, Protocol):
+class Method(Refuter, Protocol):
     """A way from evidence of one kind to bounds and tests, with its settings. All of them pay for what they choose."""
 
     name: ClassVar[str]

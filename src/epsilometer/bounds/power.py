@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from scipy import special
+
 from epsilometer import checks
 from epsilometer.bounds.clopper_pearson import clopper_pearson
 from epsilometer.bounds.exact_rank import ExactRank
 from epsilometer.bounds.method import Method
+from epsilometer.bounds.rank_pairs import Single, p_values
 from epsilometer.claims import Claim, require_same_relation
 from epsilometer.evidence import Counts, PairedRuns
 
@@ -34,6 +38,29 @@ def eps_opt(
         return clopper_pearson(perfect, delta=delta, confidence=confidence).epsilon
     separated = PairedRuns([0.0] * trials, [1.0] * trials, group_size=k)
     return method.bound(separated, delta=delta, confidence=confidence).epsilon
+
+
+def blind_spot(
+    claim: Claim, out_trials: int, in_trials: int, *, confidence: float = 0.95, group_size: int = 1, seen: float = 0.8
+) -> float:
+    """The share of trainings in which everything must leak for the leak to be seen with probability `seen`.
+
+    What gives everything away in rare trainings, and nothing in the others, shows in the highest scores only. This
+    is what a test of nothing but the highest out-score needs; tests that look elsewhere as well need about as much
+    or more. 1 where so many trials never refute the claim.
+
+    >>> from epsilometer.claims import PointClaim
+    >>> round(blind_spot(PointClaim(1.0, 1e-5), 500, 500), 3)
+    0.023
+    """
+    alpha = 1.0 - checks.confidence(confidence)
+    low, high = 0, in_trials + 1  # the fewest in-scores above all out-scores that refute the claim
+    while high - low > 1:
+        middle = (low + high) // 2
+        pair = np.ones(1), np.array([float(middle)])
+        refuted = p_values(*pair, out_trials, in_trials, Single(claim, group_size), 0.0)[0] <= alpha
+        low, high = (low, middle) if refuted else (middle, high)
+    return 1.0 if high > in_trials else float(special.betaincinv(high, in_trials - high + 1, seen))
 
 
 def refutation_power(
