@@ -122,7 +122,8 @@ def _prepare(out: Path) -> bool:
     try:
         is_run = os.path.lexists(out / STORE)
         held = [path.name for path in out.iterdir()] if out.is_dir() else []
-        if not is_run and not all(name.startswith(STORE) or name == PILOT for name in held):
+        ours = (name.removeprefix(".").startswith(STORE) or name == PILOT for name in held)
+        if not is_run and not all(ours):
             raise InvalidInput("--out", str(out), "a new or empty directory, or one with a run in it", "name another")
         made = not os.path.lexists(out)
         out.mkdir(parents=True, exist_ok=True)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 from epsilometer.audit import RESULTS, AuditResult, plan_of
+from epsilometer.audit.whole_files import write_whole
 from epsilometer.errors import InvalidInput
 from epsilometer.report.document import to_json
 
@@ -34,30 +33,3 @@ def write_results(directory: Path, result: AuditResult) -> list[Path]:
             "trials are stored: make room and run the same command again",
         ) from None  # fmt: skip
     return [path for path, _ in missing]
-
-
-def write_whole(path: Path, content: bytes, *, anew: bool = False) -> None:
-    """Write a file so that whoever looks sees nothing (or what was there) or all of it.
-
-    One that exists stays, and is an OSError, unless it is to be written `anew`.
-    """
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644 & ~_umask())
-        if anew:
-            os.replace(name, path)
-        else:
-            os.link(name, path)
-    finally:
-        with suppress(FileNotFoundError):  # it has been moved
-            os.unlink(name)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
