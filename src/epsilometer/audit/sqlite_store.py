@@ -202,7 +202,7 @@ class SqliteStore:
         if store_file.is_empty(self.path):
             raise self._damaged("the file is empty")
         with self._explained():
-            connection = store_file.connect_to_read(self.path, driven=self._lock is None and self.is_driven)
+            connection = store_file.connect_to_read(self.path)
             try:
                 self._version = self._check(connection)
             except BaseException:

@@ -114,26 +114,29 @@ def connect(path: Path, how: str) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, timeout=10.0)
 
 
-def connect_to_read(path: Path, *, driven: bool) -> sqlite3.Connection:
-    """The store as it is now, maybe `driven` by another process. Nothing is made, changed or deleted beside it.
-
-    SQLite reads a plain file without leaving traces. With a log beside it, it would want to write: it gets a copy.
-    """
-    if is_empty(beside(path, "-wal")) and not driven:
-        return connect(path, "mode=ro&immutable=1")
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """The store as it is now, in memory: nothing is made, changed or deleted beside it, whoever is writing to it."""
     content, log = _at_rest(path)
+    return _replayed(content, log) if log else _loaded(content)
+
+
+def _loaded(content: bytes) -> sqlite3.Connection:
+    place, logged = _LOGGED
+    if content[place] == logged:  # in memory there are no logs
+        content = content[: place.start] + b"\1\1" + content[place.stop :]
+    memory = sqlite3.connect(":memory:")
+    memory.deserialize(content)
+    return memory
+
+
+def _replayed(content: bytes, log: bytes) -> sqlite3.Connection:
+    """What file and log are together, as only SQLite knows: it gets a copy, because it wants to write there."""
     with tempfile.TemporaryDirectory(prefix="epsilometer-") as directory:
         copy = Path(directory) / "copy.sqlite"
         copy.write_bytes(content)
         beside(copy, "-wal").write_bytes(log)
-        memory = sqlite3.connect(":memory:")
-        try:
-            with closing(connect(copy, "mode=rw")) as connection:
-                connection.backup(memory)
-        except BaseException:
-            memory.close()
-            raise
-    return memory
+        with closing(connect(copy, "mode=rw")) as connection:
+            return _loaded(connection.serialize())
 
 
 def _at_rest(path: Path) -> tuple[bytes, bytes]:
