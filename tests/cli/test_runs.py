@@ -177,6 +177,115 @@ def test_files_that_are_no_stores(where: Path, tmp_path: Path, content: bytes) -
     assert epsilometer("runs", "run", cwd=tmp_path).returncode == 2
 
 
+def _store_of_another_world(path: Path) -> None:
+    """Whole by all its checksums, but with a plan that nobody here has written."""
+    import hashlib
+    import sqlite3
+
+    from epsilometer.audit import SqliteStore
+    from epsilometer.audit.store_file import SCHEMA_VERSION, run_checksum
+
+    SqliteStore(path).close()
+    plan = '{"evidence": "PairedRuns", "trials": 3, "faults": {}, "delta": 0.1, "adversary": {"name": ["x"]}}'
+    row = (1, hashlib.sha256(plan.encode()).hexdigest(), plan, 1.0, "now", 0.0, '{"lower_bound": null}')
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, run_checksum(SCHEMA_VERSION, row))
+        )
+    connection.close()
+
+
+def test_one_odd_store_does_not_hide_the_others(where: Path, tmp_path: Path) -> None:
+    import os
+    import shutil
+
+    shutil.copytree(where / "all" / "pairs", tmp_path / "good")
+    for name in ("another-world", "pipe", "nowhere", "text", "empty", "folder"):
+        (tmp_path / name).mkdir()
+    _store_of_another_world(tmp_path / "another-world" / STORE)
+    os.mkfifo(tmp_path / "pipe" / STORE)
+    (tmp_path / "nowhere" / STORE).symlink_to("nothing")
+    (tmp_path / "text" / STORE).write_text("mine")
+    (tmp_path / "empty" / STORE).write_text("")
+    (tmp_path / "folder" / STORE).mkdir()
+    shown = epsilometer("runs", ".", "--json", cwd=tmp_path)
+    assert shown.returncode == 0
+    assert [run["run"] for run in json.loads(shown.stdout)["runs"]] == ["good"]
+    said = shown.stderr.splitlines()
+    assert len(said) == 5
+    for name in ("another-world", "pipe", "nowhere", "text", "empty"):
+        assert any(f"{name}/{STORE}" in line and line.startswith("epsilometer: store = ") for line in said), name
+    table = epsilometer("runs", ".", cwd=tmp_path)
+    assert len(table.stdout.splitlines()) == 2
+    alone = epsilometer("runs", "another-world", cwd=tmp_path)
+    assert (alone.returncode, alone.stderr.count("\n")) == (2, 1)
+    assert "a run as this version writes it" in alone.stderr
+
+
+def test_a_whole_disk_is_not_looked_through(here, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from epsilometer.audit import SqliteStore, directory
+
+    for i in range(30):
+        (place / "wide" / f"{i:02}" / "deep").mkdir(parents=True)
+    SqliteStore(place / "wide" / STORE).close()
+    monkeypatch.setattr(directory, "SEARCH_SECONDS", -1.0)
+    shown = here("runs", "/")
+    assert shown.returncode == 2
+    assert shown.stderr.count("\n") == 1
+    assert "expected a directory that can be looked through" in shown.stderr
+    monkeypatch.setattr(directory, "SEARCH_SECONDS", 60.0)
+    found, complete = directory.stores_below(place)
+    assert (found, complete) == ([place / "wide" / STORE], True)
+    looks = iter([0.0, *[1.0] * 20, *[100.0] * 1000])  # the clock runs out in the middle
+    monkeypatch.setattr(directory.time, "monotonic", lambda: next(looks))
+    assert directory.stores_below(place / "wide")[1] is False
+
+
+def test_the_root_is_answered_in_seconds(tmp_path: Path) -> None:
+    import time
+
+    started = time.monotonic()
+    shown = epsilometer("runs", "/", cwd=tmp_path)
+    assert time.monotonic() - started < 60  # on a busy machine
+    assert "expected a directory" in shown.stderr or shown.returncode == 0
+
+
+def test_runs_of_a_lost_log_touches_nothing(where: Path, tmp_path: Path) -> None:
+    """An empty file with a log beside it: SQLite itself would delete the log, with every trial in it."""
+    (tmp_path / "spec.toml").write_text(QUICK)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / STORE).write_bytes(b"")
+    (tmp_path / "run" / f"{STORE}-wal").write_bytes(b"every trial")
+    for arguments in (["runs", "run"], ["runs", "run", "--export", "x.csv"], ["audit", "spec.toml", "--out", "run"]):
+        shown = epsilometer(*arguments, cwd=tmp_path)
+        assert (shown.returncode, shown.stderr.count("\n")) == (2, 1)
+        assert "store = " in shown.stderr
+        assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [STORE, f"{STORE}-wal"]
+        assert (tmp_path / "run" / f"{STORE}-wal").read_bytes() == b"every trial"
+
+
+def test_an_edited_result_is_not_blessed(where: Path, tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(where / "all" / "pairs", tmp_path / "run")
+    (tmp_path / "spec.toml").write_text(QUICK)
+    result, scores = tmp_path / "run" / "result.json", tmp_path / "run" / "scores.csv"
+    whole = {path: path.read_bytes() for path in (result, scores)}
+    result.write_bytes(whole[result].replace(b'"verdict": "', b'"verdict": "not '))
+    scores.write_bytes(b"")
+    shown = epsilometer("audit", "spec.toml", "--out", "run", "--quiet", cwd=tmp_path)
+    assert shown.returncode == 0
+    assert shown.stderr == (
+        "wrote run/result.json and run/scores.csv; what was there is not what the trials show, "
+        "and is kept as run/result.edited-1.json and run/scores.edited-1.csv\n"
+    )
+    assert scores.read_bytes() == whole[scores]
+    assert json.loads(result.read_bytes())["verdict"] == json.loads(whole[result])["verdict"]
+    assert (tmp_path / "run" / "scores.edited-1.csv").read_bytes() == b""
+    again = epsilometer("audit", "spec.toml", "--out", "run", "--quiet", cwd=tmp_path)
+    assert again.stderr == "run had its results already\n"
+
+
 def test_exports_carry_what_a_bound_must_know(tmp_path: Path) -> None:
     """Groups, and an early stop: without them `bound` would certify what nobody has proved."""
     (tmp_path / "groups.toml").write_text(QUICK + '[adversary]\nname = "clipbkd"\ncopies = 2\n')

@@ -1,6 +1,15 @@
 """Plan → game → trials → evidence → bound → verdict."""
 
-from epsilometer.audit.directory import RESULTS, STORE, begun_in, pilot_directory, plan_of, run_directory, stores_below
+from epsilometer.audit.directory import (
+    RESULTS,
+    SEARCH_SECONDS,
+    STORE,
+    begun_in,
+    pilot_directory,
+    plan_of,
+    run_directory,
+    stores_below,
+)
 from epsilometer.audit.executors import EXECUTORS, Auto, Executor, Inline, Local, OnRay, TrialsFailed, executor_named
 from epsilometer.audit.pilot import Candidate, Choice, choose_adversary, pilot_trials
 from epsilometer.audit.plan import Faults, Plan, claim_curve, noise_for
@@ -17,6 +26,7 @@ from epsilometer.audit.verdict import Outcome, Verdict, decide
 __all__ = [
     "EXECUTORS",
     "RESULTS",
+    "SEARCH_SECONDS",
     "STORE",
     "TEMPLATES",
     "AuditResult",

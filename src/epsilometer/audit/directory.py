@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +20,7 @@ from epsilometer.plain import plain
 STORE = "trials.sqlite"
 PILOT = "pilot"  # a directory in it for trials that chose an adversary, and have nothing to do with the run's own
 RESULTS = ("result.json", "scores.csv")  # written when the audit is finished
+SEARCH_SECONDS = 5.0  # for which a directory is looked through for stores
 _SHOWN = 4  # differences in one line
 
 
@@ -33,7 +36,8 @@ def run_directory(directory: Path | str, plan: Plan) -> Iterator[SqliteStore]:
                 "--out", str(directory), f"the plan that was begun there ({changes})",
                 "name another directory, or undo the change",
             )  # fmt: skip
-        if (result := out / RESULTS[0]).is_file() and plan_of(result) != plan.fingerprint():
+        owner = plan_of(result := out / RESULTS[0])
+        if owner not in (None, plan.fingerprint()) or (owner is None and not runs and os.path.lexists(result)):
             expected = f"a directory whose {result.name} is of this plan"
             raise InvalidInput("--out", str(out), expected, f"name another, or move {result} away")
         store.begin(plan)
@@ -110,9 +114,24 @@ def differences(stored: dict[str, Any], given: dict[str, Any]) -> str:
     return "; ".join(shown) + (f"; {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else "")
 
 
-def stores_below(directory: Path) -> list[Path]:
-    """The stores in a directory and below it."""
-    return sorted(directory.rglob(STORE))
+def stores_below(directory: Path) -> tuple[list[Path], bool]:
+    """The stores in a directory and below it, and whether these are all: a whole disk is not looked through.
+
+    What is near is found first; links are not followed, and what may not be looked into is skipped.
+    """
+    end = time.monotonic() + SEARCH_SECONDS
+    found: list[Path] = []
+    folders = deque([directory])
+    while folders:
+        with suppress(OSError), os.scandir(folders.popleft()) as entries:
+            for entry in entries:
+                if time.monotonic() > end:
+                    return sorted(found), False
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(Path(entry.path))
+                elif entry.name == STORE:
+                    found.append(Path(entry.path))
+    return sorted(found), True
 
 
 def _prepare(out: Path) -> bool:
@@ -122,7 +141,8 @@ def _prepare(out: Path) -> bool:
     try:
         is_run = os.path.lexists(out / STORE)
         held = [path.name for path in out.iterdir()] if out.is_dir() else []
-        if not is_run and not all(name.startswith(STORE) or name == PILOT for name in held):
+        ours = (name.removeprefix(".").startswith(STORE) or name == PILOT for name in held)
+        if not is_run and not all(ours):
             raise InvalidInput("--out", str(out), "a new or empty directory, or one with a run in it", "name another")
         made = not os.path.lexists(out)
         out.mkdir(parents=True, exist_ok=True)

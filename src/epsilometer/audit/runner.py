@@ -14,6 +14,7 @@ from epsilometer.audit.plan import Plan
 from epsilometer.audit.progress import Progress, Reporter
 from epsilometer.audit.store import MemoryStore, Store
 from epsilometer.audit.tally import Tally
+from epsilometer.audit.trial import accepted
 from epsilometer.audit.verdict import Verdict, decide
 from epsilometer.bounds import ClaimTest, Kind, LowerBound, NoiseLimit, Sequential, largest_noise_multiplier
 from epsilometer.claims import Claim
@@ -79,8 +80,9 @@ def play(plan: Plan, store: Store, executor: Executor, progress: Progress | None
             for played in playing:
                 groups.learn(played)
                 last, since = time.perf_counter(), last
-                store.add(key, played.results, last - since)
-                tally.add(played.results)
+                results = accepted(plan, played.results)  # whoever played them, before anything is stored
+                store.add(key, results, last - since)
+                tally.add(results)
                 reporter.tell()
                 if tally.is_enough():
                     break

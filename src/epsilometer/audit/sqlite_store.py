@@ -6,73 +6,47 @@ import hashlib
 import json
 import os
 import sqlite3
-import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
+from epsilometer.audit import store_file
 from epsilometer.audit.lock import DriverLock, is_held
 from epsilometer.audit.plan import Plan
 from epsilometer.audit.store import StoredRun, StoreError, now
+from epsilometer.audit.store_file import APPLICATION, SCHEMA_VERSION, beside, lock_of, run_checksum, trial_checksum
 from epsilometer.audit.trial import Results, Trial
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.plain import plain
 
-APPLICATION = 0x45505349  # "EPSI", in SQLite's header: this file is ours
-SCHEMA_VERSION = 1
 _DAMAGED = "move it away, or put a copy back"
-
-# Checksums, because a flipped bit in a score or a verdict would go unnoticed by SQLite.
-_SCHEMA = f"""
-PRAGMA journal_mode = WAL;
-BEGIN;
-CREATE TABLE runs (
-    id INTEGER PRIMARY KEY,
-    fingerprint TEXT NOT NULL UNIQUE,
-    plan TEXT NOT NULL,
-    claimed_epsilon REAL NOT NULL,
-    begun TEXT NOT NULL,
-    seconds REAL NOT NULL DEFAULT 0,
-    conclusion TEXT,
-    checksum INTEGER
-);
-CREATE TABLE trials (
-    run INTEGER NOT NULL REFERENCES runs (id),
-    world INTEGER NOT NULL,
-    number INTEGER NOT NULL,
-    scores BLOB NOT NULL,
-    checksum INTEGER NOT NULL,
-    PRIMARY KEY (run, world, number)
-) WITHOUT ROWID;
-PRAGMA application_id = {APPLICATION};
-PRAGMA user_version = {SCHEMA_VERSION};
-COMMIT;
-"""
+_IS_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_MISMATCH", "SQLITE_FORMAT")
+_RUN = "id, fingerprint, plan, claimed_epsilon, begun, seconds, conclusion"  # what a run's checksum is of
 
 
 class SqliteStore:
     """Results in the file `path`, which is made if it does not exist. Only one driver can have it open.
 
     A file that is damaged, foreign or of a newer version is refused and left as it is. `SqliteStore.reading(path)`
-    opens it for reading, also while a driver is at work.
+    shows what it holds at the moment, also while a driver is at work, and touches nothing.
     """
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self._connection: sqlite3.Connection | None = None
-        self._lock: DriverLock | None = DriverLock(_lock_of(self.path))
-        self.is_new = not self.path.exists() or self.path.stat().st_size == 0
+        store_file.require_ours(self.path)
+        self._lock: DriverLock | None = DriverLock(lock_of(self.path))
+        self.is_new = False
         try:
-            if self.is_new:
-                self._create()
-            self._check()
+            self._make()
+            self._checked().close()
             with self._explained():
-                self._connection = self._connect("mode=rw")
+                self._connection = store_file.connect(self.path, "mode=rw")
                 self._connection.execute("PRAGMA synchronous = FULL")
             self._file = os.stat(self.path)
         except BaseException:
@@ -81,43 +55,40 @@ class SqliteStore:
 
     @classmethod
     def reading(cls, path: Path | str) -> Self:
-        """The same without the right to write."""
+        """The same without the right to write, and as it is now."""
         store = cls.__new__(cls)
         store.path, store._lock, store.is_new = Path(path), None, False
-        store._connection = None
-        store._check()
-        with store._explained():
-            store._connection = store._connect(store._read_only())
+        store._connection = store._checked()
         return store
 
     @property
     def is_driven(self) -> bool:
         """Whether some process has it open to write."""
-        return is_held(_lock_of(self.path))
+        return is_held(lock_of(self.path))
 
     def begin(self, plan: Plan) -> StoredRun:
         key = plan.fingerprint()
-        if not any(run.fingerprint == key for run in self.runs()):
-            row = (key, plan.to_json(), plan.claimed_epsilon, now())
+        known = self.runs()
+        if self._version < SCHEMA_VERSION:
+            self._upgrade()
+        if not any(run.fingerprint == key for run in known):
             with self._writing() as connection:
-                connection.execute(
-                    "INSERT INTO runs (fingerprint, plan, claimed_epsilon, begun) VALUES (?, ?, ?, ?)", row
-                )
+                (last,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM runs").fetchone()
+                row = (last + 1, key, plan.to_json(), float(plan.claimed_epsilon), now(), 0.0, None)
+                connection.execute(f"INSERT INTO runs ({_RUN}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                                   (*row, run_checksum(SCHEMA_VERSION, row)))  # fmt: skip
         return next(run for run in self.runs() if run.fingerprint == key)
 
     def runs(self) -> list[StoredRun]:
-        query = """SELECT fingerprint, plan, claimed_epsilon, begun, seconds, conclusion, checksum,
-                   (SELECT COUNT(*) FROM trials WHERE run = runs.id) FROM runs ORDER BY id"""
-        found = []
         with self._explained():
-            for key, text, claimed, begun, seconds, conclusion, checksum, trials in self._open.execute(query):
-                if hashlib.sha256(text.encode()).hexdigest() != key:
-                    raise self._damaged("the stored plan is not the one that was begun")
-                if conclusion is not None and zlib.crc32(conclusion.encode()) != checksum:
-                    raise self._damaged("the stored conclusion is not what was written")
-                concluded = None if conclusion is None else json.loads(conclusion)
-                found.append(StoredRun(key, json.loads(text), claimed, trials, begun, seconds, concluded))
-        return found
+            trials = dict(self._open.execute("SELECT run, COUNT(*) FROM trials GROUP BY run").fetchall())
+            rows = self._rows()
+            if not trials.keys() <= {row[0] for row in rows}:
+                raise self._damaged("there are trials of no run")
+            return [
+                StoredRun(key, json.loads(text), claimed, trials.get(run, 0), begun, seconds, end and json.loads(end))
+                for run, key, text, claimed, begun, seconds, end in rows
+            ]
 
     def results(self, fingerprint: str) -> dict[Trial, Floats]:
         query = """SELECT world, number, scores, checksum FROM trials
@@ -125,26 +96,25 @@ class SqliteStore:
         found = {}
         with self._explained():
             for world, number, scores, checksum in self._open.execute(query, (fingerprint,)):
-                if _checksum(fingerprint, world, number, scores) != checksum:
+                if trial_checksum(fingerprint, world, number, scores) != checksum:
                     raise self._damaged(f"the result of trial {number} of world {world} is not what was written")
                 found[world, number] = np.frombuffer(scores, "<f8").astype(np.float64)
         return found
 
     def add(self, fingerprint: str, results: Results, seconds: float) -> None:
         with self._writing() as connection:
-            (run,) = connection.execute("SELECT id FROM runs WHERE fingerprint = ?", (fingerprint,)).fetchone()
+            run, *middle, so_far, conclusion = self._row(fingerprint)
             rows = []
             for (world, number), scores in results.items():
                 content = np.ascontiguousarray(scores, "<f8").tobytes()
-                rows.append((run, world, number, content, _checksum(fingerprint, world, number, content)))
+                rows.append((run, world, number, content, trial_checksum(fingerprint, world, number, content)))
             connection.executemany("INSERT OR IGNORE INTO trials VALUES (?, ?, ?, ?, ?)", rows)
-            connection.execute("UPDATE runs SET seconds = seconds + ? WHERE id = ?", (float(seconds), run))
+            self._rewrite((run, *middle, so_far + float(seconds), conclusion))
 
     def conclude(self, fingerprint: str, conclusion: Mapping[str, Any]) -> None:
-        text = json.dumps(plain(dict(conclusion)))
-        row = (text, zlib.crc32(text.encode()), fingerprint)
-        with self._writing() as connection:
-            connection.execute("UPDATE runs SET conclusion = ?, checksum = ? WHERE fingerprint = ?", row)
+        with self._writing():
+            *row, _ = self._row(fingerprint)
+            self._rewrite((*row, json.dumps(plain(dict(conclusion)))))
 
     def close(self) -> None:
         self._disconnect()
@@ -157,7 +127,7 @@ class SqliteStore:
         assert self._lock is not None
         self._disconnect()
         for suffix in ("", "-wal", "-shm"):
-            self._beside(suffix).unlink(missing_ok=True)
+            beside(self.path, suffix).unlink(missing_ok=True)
         self._lock.release(remove=True)
         self._lock = None
 
@@ -167,17 +137,42 @@ class SqliteStore:
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    # ------------------------------------------------------------------------------------------- the file
+    # ------------------------------------------------------------------------------------------- its rows
+    def _rows(self, which: str = "TRUE", *values: str) -> list[tuple[Any, ...]]:
+        """Runs, each as it was written."""
+        query = f"SELECT {_RUN}, checksum FROM runs WHERE {which} ORDER BY id"
+        found = []
+        with self._explained():
+            for *row, checksum in self._open.execute(query, values):
+                if hashlib.sha256(row[2].encode()).hexdigest() != row[1]:
+                    raise self._damaged("the stored plan is not the one that was begun")
+                if run_checksum(self._version, row) != checksum:
+                    raise self._damaged("what is stored of a run (its claim, time or end) is not what was written")
+                found.append(tuple(row))
+        return found
+
+    def _row(self, fingerprint: str) -> tuple[Any, ...]:
+        (row,) = self._rows("fingerprint = ?", fingerprint)
+        return row
+
+    def _rewrite(self, row: tuple[Any, ...]) -> None:
+        """What changes of a run: its time and its end."""
+        values = (*row[-2:], run_checksum(SCHEMA_VERSION, row), row[0])
+        self._open.execute("UPDATE runs SET seconds = ?, conclusion = ?, checksum = ? WHERE id = ?", values)
+
+    def _upgrade(self) -> None:
+        """From the first version on the tables are the same; only what vouches for a run is more."""
+        with self._writing() as connection:
+            for row in self._rows():
+                self._rewrite(row)
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        self._version = SCHEMA_VERSION
+
+    # ------------------------------------------------------------------------------------------- its file
     @property
     def _open(self) -> sqlite3.Connection:
         assert self._connection is not None
         return self._connection
-
-    def _beside(self, suffix: str) -> Path:
-        return self.path.with_name(self.path.name + suffix)
-
-    def _connect(self, how: str, path: Path | None = None) -> sqlite3.Connection:
-        return sqlite3.connect(f"{(path or self.path).resolve().as_uri()}?{how}", uri=True, timeout=10.0)
 
     def _disconnect(self) -> None:
         if self._connection is not None:
@@ -185,41 +180,54 @@ class SqliteStore:
                 self._connection.close()
             self._connection = None
 
-    def _create(self) -> None:
-        """Made beside its place and moved there: whoever looks sees no store, or a whole one."""
-        fresh = self._beside(".new")
-        for suffix in ("", "-wal", "-shm"):
-            fresh.with_name(fresh.name + suffix).unlink(missing_ok=True)
-        with self._explained():
-            with closing(self._connect("mode=rwc", fresh)) as connection:
-                connection.executescript(_SCHEMA)
-            os.replace(fresh, self.path)
+    def _make(self) -> None:
+        """A new file, if there is none; a lock that was made for it goes with it if that fails."""
+        if not store_file.is_empty(self.path):
+            return
+        try:
+            store_file.make_store(self.path.resolve())
+        except OSError as error:
+            assert self._lock is not None
+            self._lock.release(remove=True)
+            self._lock = None
+            raise StoreError(
+                f"cannot make {self.path} ({error.strerror}); make room on the disk and run the same command again"
+            ) from None
+        self.is_new = True
 
-    def _read_only(self) -> str:
-        """A file that nobody writes to can be read without leaving traces beside it."""
-        quiet = not self._beside("-wal").exists() and (self._lock is not None or not self.is_driven)
-        return "mode=ro&immutable=1" if quiet else "mode=ro"
-
-    def _check(self) -> None:
-        """Whether the file is ours and whole, found out without writing to it."""
-        if not self.path.is_file():
+    def _checked(self) -> sqlite3.Connection:
+        """A look at the file, if it is ours and whole; it is not written to."""
+        if not os.path.isfile(self.path):
             raise InvalidInput("store", str(self.path), "an existing file", "check the path")
-        with self._explained(), closing(self._connect(self._read_only())) as connection:
-            (application,) = connection.execute("PRAGMA application_id").fetchone()
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if application != APPLICATION:
-                raise InvalidInput(
-                    "store", str(self.path), "a store of Epsilometer's, not another program's database",
-                    "name another directory",
-                )  # fmt: skip
-            if version > SCHEMA_VERSION:
-                raise InvalidInput(
-                    "store", str(self.path), f"a store of version {SCHEMA_VERSION} at most (this is {version})",
-                    "update epsilometer",
-                )  # fmt: skip
-            (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-            if state != "ok":
-                raise self._damaged(state)
+        if store_file.is_empty(self.path):
+            raise self._damaged("the file is empty")
+        with self._explained():
+            connection = store_file.connect_to_read(self.path)
+            try:
+                self._version = self._check(connection)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    def _check(self, connection: sqlite3.Connection) -> int:
+        """Its version."""
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if application != APPLICATION:
+            raise InvalidInput(
+                "store", str(self.path), "a store of Epsilometer's, not another program's database",
+                "name another directory",
+            )  # fmt: skip
+        if version > SCHEMA_VERSION:
+            raise InvalidInput(
+                "store", str(self.path), f"a store of version {SCHEMA_VERSION} at most (this is {version})",
+                "update epsilometer",
+            )  # fmt: skip
+        (state,) = connection.execute("PRAGMA integrity_check(1)").fetchone()  # a quick one skips the index of runs
+        if state != "ok" or version < 1:
+            raise self._damaged(state if version >= 1 else f"version {version}")
+        return int(version)
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -254,16 +262,3 @@ class SqliteStore:
     def _damaged(self, how: str) -> InvalidInput:
         text = f"an intact store of Epsilometer's ({' '.join(how.split())})"
         return InvalidInput("store", str(self.path), text, _DAMAGED)
-
-
-_IS_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_MISMATCH", "SQLITE_FORMAT")
-
-
-def _lock_of(path: Path) -> Path:
-    """One lock for one file, whatever links lead to it."""
-    resolved = path.resolve()
-    return resolved.with_name(resolved.name + ".lock")
-
-
-def _checksum(fingerprint: str, world: int, number: int, scores: bytes) -> int:
-    return zlib.crc32(scores, zlib.crc32(f"{fingerprint}/{world}/{number}".encode()))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from epsilometer.audit.plan import Plan
-from epsilometer.audit.trial import Results, Trial, evidence_of, worlds_of
+from epsilometer.audit.scores import OF_A_STORE
+from epsilometer.audit.trial import Results, Trial, accepted, evidence_of, worlds_of
 from epsilometer.bounds import Sequential
 from epsilometer.evidence import CoinFlips, PairedRuns
 
@@ -25,7 +26,7 @@ class Tally:
         self._complete = 0
         self._look = FIRST_LOOK
         self._stopped_at: int | None = None
-        self._results = dict(results)
+        self._results = accepted(plan, results, remedy=OF_A_STORE)
         self._advance()
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from epsilometer.adversaries import IN, OUT, CanaryGame, Game
 from epsilometer.audit.plan import Plan
+from epsilometer.audit.scores import require_scores
 from epsilometer.bounds import pool_runs
 from epsilometer.claims import Floats, require_same_relation
 from epsilometer.errors import InvalidInput
@@ -61,6 +63,20 @@ def worlds_of(plan: Plan) -> tuple[int, ...]:
 
 def run_trials(plan: Plan, trials: Sequence[Trial]) -> list[Floats]:
     """The scores of trials: the same in any group, order and process, and after a resume."""
+    seen = accepted(plan, dict(zip(trials, _play(plan, trials), strict=True)))
+    return [seen[trial] for trial in trials]
+
+
+def accepted(plan: Plan, results: Mapping[Trial, Any], **remedy: str) -> dict[Trial, Floats]:
+    """The same results, if they are what trials of the plan's game can give."""
+    if not results:  # nobody needs the game yet
+        return {}
+    game = craft(plan)
+    length = game.canaries if isinstance(game, CanaryGame) else 1
+    return require_scores(results, plan.adversary.name, length, **remedy)
+
+
+def _play(plan: Plan, trials: Sequence[Trial]) -> list[Any]:
     game = craft(plan)
     if isinstance(game, CanaryGame):
         return [_run_canaries(plan, game, index) for _, index in trials]
@@ -72,12 +88,14 @@ def run_trials(plan: Plan, trials: Sequence[Trial]) -> list[Floats]:
         watchers,
         noise_scale=plan.faults.noise_scale,
     )
-    return [np.array([watcher.score()]) for watcher in watchers]
+    return [watcher.score() for watcher in watchers]
 
 
 def evidence_of(plan: Plan, results: Results, count: int) -> PairedRuns | CoinFlips:
     """What the first `count` trials of each world have shown."""
     game = craft(plan)
+    needed = ((world, index) for world in worlds_of(plan) for index in range(count))
+    results = accepted(plan, {trial: results[trial] for trial in needed})
     if isinstance(game, CanaryGame):
         coins = [toss_coins(plan.seed, index, game.canaries) for index in range(count)]
         if plan.adversary.gives is PerStep:

@@ -103,7 +103,7 @@ def audit(
         print(summary(result))
     if out is not None:
         written = write_results(out, result)
-        say(f"wrote {' and '.join(str(path) for path in written)}" if written else f"{out} had its results already")
+        say(str(written) if written.paths else f"{out} had its results already")
     if result.verdict.outcome is Outcome.VIOLATED:
         raise typer.Exit(1)
 

@@ -13,6 +13,9 @@ from epsilometer.errors import EpsilometerError, InvalidInput
 if TYPE_CHECKING:
     from epsilometer.audit import StoredRun
 
+_COLUMNS = ("run", "state", "trials", "claimed", "proved", "adversary", "verdict", "time")
+Listed = tuple[dict[str, Any], list[str]]  # a run for programs, and as cells of the table
+
 
 def runs(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or one that has some in it.")],
@@ -29,44 +32,61 @@ def runs(
 
     - `epsilometer runs results --export scores.parquet`
     """
-    paths = _stores(directory)
+    paths, complete = _stores(directory)
     if export is not None:
         _export(directory, paths, export)
         return
-    rows = [row for path in paths for row in _rows(path, alone=len(paths) == 1)]
+    listed = [one for path in paths for one in _listed(path, alone=len(paths) == 1)]
     if as_json:
-        emit_json({"runs": rows})
+        emit_json({"runs": [row for row, _ in listed], "complete": complete})
         return
-    columns = ("run", "state", "trials", "claimed", "proved", "adversary", "verdict", "time")
-    print_table(columns, [[_text(column, row) for column in columns] for row in rows])
+    print_table(_COLUMNS, [cells for _, cells in listed])
 
 
-def _stores(directory: Path) -> list[Path]:
-    from epsilometer.audit import STORE, stores_below
+def _stores(directory: Path) -> tuple[list[Path], bool]:
+    """The stores to look at, and whether there can be no others."""
+    from epsilometer.audit import SEARCH_SECONDS, STORE, stores_below
 
     if directory.name == STORE and directory.is_file():
-        return [directory]
+        return [directory], True
     if not directory.is_dir():
         raise InvalidInput("DIR", str(directory), "an existing directory", "check the path")
-    paths = stores_below(directory)
+    paths, complete = stores_below(directory)
+    if not complete:
+        unseen = f"a directory that can be looked through in {SEARCH_SECONDS:g} seconds ({len(paths)} runs were found)"
+        too_large = InvalidInput("DIR", str(directory), unseen, "name one that is nearer to the runs")
+        if not paths:
+            raise too_large
+        say(f"epsilometer: {too_large}")
     if not paths:
         expected = "a directory with runs in it"
         raise InvalidInput("DIR", str(directory), expected, "epsilometer audit --out DIR makes one")
-    return paths
+    return paths, complete
 
 
-def _rows(path: Path, alone: bool) -> list[dict[str, Any]]:
+def _listed(path: Path, alone: bool) -> list[Listed]:
     """What is known of the runs in one store; a store that cannot be read must not hide the others."""
+    try:
+        return [(row, [_text(column, row) for column in _COLUMNS]) for row in _rows(path)]
+    except EpsilometerError as error:
+        odd: EpsilometerError = error
+    except OSError as error:
+        expected = f"a file that can be read ({error.strerror})"
+        odd = InvalidInput("store", str(path), expected, "check its permissions")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:  # it is whole, but not what we write
+        expected = f"a run as this version writes it ({type(error).__name__}: {error})"
+        odd = InvalidInput("store", str(path), expected, "look at it with the version that has made it")
+    if alone:
+        raise odd
+    say(f"epsilometer: {odd}")
+    return []
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
     from epsilometer.audit import RESULTS, SqliteStore
 
-    try:
-        with SqliteStore.reading(path) as store:
-            driven, found = store.is_driven, store.runs()
-    except EpsilometerError as error:
-        if alone:
-            raise
-        say(f"epsilometer: {error}")
-        return []
+    with SqliteStore.reading(path) as store:
+        driven, found = store.is_driven, store.runs()
     if not found and (path.parent / RESULTS[0]).is_file():
         say(f"{path.parent}: a reproduction that needs no trials")
     elif not found:

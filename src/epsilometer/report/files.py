@@ -2,62 +2,99 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import os
-import tempfile
-from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from epsilometer.audit import RESULTS, AuditResult, plan_of
+from epsilometer.audit.whole_files import write_whole
 from epsilometer.errors import InvalidInput
 from epsilometer.report.document import to_json
 
 
-def write_results(directory: Path, result: AuditResult) -> list[Path]:
-    """Write the files that are not there yet, each whole or not at all; which they were."""
-    side, table = result.evidence.table()
-    size = result.evidence.group_size  # a bound that did not know would claim too much
-    more, end = (",group_size", f",{size}") if size > 1 else ("", "")
-    rows = [f"{side},score{more}", *(f"{where},{score!r}{end}" for where, score in table)]
-    texts = (json.dumps(to_json(result), indent=2) + "\n", "\n".join(rows) + "\n")
-    paths = [directory / name for name in RESULTS]
-    if paths[0].is_file() and plan_of(paths[0]) != result.plan.fingerprint():
-        expected = f"a directory whose {paths[0].name} is of this plan"
-        raise InvalidInput("--out", str(directory), expected, f"move {paths[0]} away, and run the same again")
-    missing = [(path, text) for path, text in zip(paths, texts, strict=True) if not os.path.lexists(path)]
+@dataclass(frozen=True)
+class Written:
+    """Which files were written, and under which names those are kept that were there with another content."""
+
+    paths: tuple[Path, ...] = ()
+    kept: tuple[Path, ...] = ()
+
+    def __str__(self) -> str:
+        wrote = f"wrote {_listed(self.paths)}"
+        if not self.kept:
+            return wrote
+        return f"{wrote}; what was there is not what the trials show, and is kept as {_listed(self.kept)}"
+
+
+def write_results(directory: Path, result: AuditResult) -> Written:
+    """Write the files that are missing or have another content, each whole or not at all. Nothing is overwritten."""
+    document, table = directory / RESULTS[0], directory / RESULTS[1]
+    if plan_of(document) not in (None, result.plan.fingerprint()):
+        expected = f"a directory whose {document.name} is of this plan"
+        raise InvalidInput("--out", str(directory), expected, f"move {document} away, and run the same again")
+    fresh = to_json(result)
+    texts = {document: (_json(fresh), _json(_as_of(document, fresh))), table: (_csv(result), _csv(result))}
+    stale = {path: text for path, (text, expected) in texts.items() if not _holds(path, expected)}
+    kept = []
     try:
-        for path, text in missing:
-            write_whole(path, text.encode())
+        for path, text in stale.items():
+            changed = os.path.lexists(path)
+            if changed:
+                kept.append(_put_aside(path))
+            write_whole(path, text, anew=changed)
     except OSError as error:
         raise InvalidInput(
             "--out", str(directory), f"a directory to write to ({error.strerror})",
             "trials are stored: make room and run the same command again",
         ) from None  # fmt: skip
-    return [path for path, _ in missing]
+    return Written(tuple(stale), tuple(kept))
 
 
-def write_whole(path: Path, content: bytes, *, anew: bool = False) -> None:
-    """Write a file so that whoever looks sees nothing (or what was there) or all of it.
+def _listed(paths: tuple[Path, ...]) -> str:
+    return " and ".join(map(str, paths))
 
-    One that exists stays, and is an OSError, unless it is to be written `anew`.
-    """
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+
+def _json(document: dict[str, Any]) -> bytes:
+    return f"{json.dumps(document, indent=2)}\n".encode()
+
+
+def _csv(result: AuditResult) -> bytes:
+    side, table = result.evidence.table()
+    size = result.evidence.group_size  # a bound that did not know would claim too much
+    more, end = (",group_size", f",{size}") if size > 1 else ("", "")
+    rows = [f"{side},score{more}", *(f"{where},{score!r}{end}" for where, score in table)]
+    return "".join(f"{row}\n" for row in rows).encode()
+
+
+def _as_of(path: Path, document: dict[str, Any]) -> dict[str, Any]:
+    """The document as an earlier command has written it to `path`: it took its own time, with versions of its own."""
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644 & ~_umask())
-        if anew:
-            os.replace(name, path)
-        else:
-            os.link(name, path)
-    finally:
-        with suppress(FileNotFoundError):  # it has been moved
-            os.unlink(name)
+        found = json.loads(path.read_bytes())
+        seconds, versions = found["seconds"], found["versions"]
+        plausible = math.isfinite(seconds) and all(isinstance(version, str) for version in versions.values())
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return document
+    return {**document, "seconds": seconds, "versions": versions} if plausible else document
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _holds(path: Path, content: bytes) -> bool:
+    try:
+        return path.read_bytes() == content
+    except OSError:
+        return False
+
+
+def _put_aside(path: Path) -> Path:
+    """Another name for what `path` has, one that nothing has yet; a link to elsewhere is kept as such."""
+    numbers = itertools.count(1)
+    while True:
+        aside = path.with_name(f"{path.stem}.edited-{next(numbers)}{path.suffix}")
+        try:
+            os.link(path, aside, follow_symlinks=False)
+        except FileExistsError:
+            continue
+        return aside

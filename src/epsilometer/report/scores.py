@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from epsilometer.audit import Results, StoredRun, Trial, toss_coins
+from epsilometer.audit.scores import OF_A_STORE, require_scores
+from epsilometer.audit.whole_files import write_whole
 from epsilometer.bounds import EProcess
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PairedRuns, PerStep
-from epsilometer.report.files import write_whole
 
 Columns = dict[str, list[Any]]
 Row = tuple[int, int, Floats]  # index, world, scores
@@ -33,9 +34,11 @@ def write_scores(target: Path, run: StoredRun, results: Results) -> int:
     writers = {".csv": _csv, ".parquet": _parquet}
     if target.suffix not in writers:
         raise InvalidInput("--export", str(target), "a name that ends in .csv or .parquet")
+    paired = run.plan["evidence"] == PairedRuns.__name__
+    results = require_scores(results, run.plan["adversary"]["name"], 1 if paired else None, OF_A_STORE)
     judged = (run.conclusion or {}).get("judged", run.plan["trials"])
     rows = [(index, world, results[world, index]) for world, index in sorted(results, key=_by_index) if index < judged]
-    columns = _pairs(rows) if run.plan["evidence"] == PairedRuns.__name__ else _by_coins(run.plan, rows)
+    columns = _pairs(rows) if paired else _by_coins(run.plan, rows)
     if run.plan["group_size"] > 1:  # a bound that did not know would claim too much
         columns["group_size"] = [run.plan["group_size"]] * len(rows)
     content = writers[target.suffix](columns)

@@ -12,10 +12,10 @@ from typing import Any
 
 from epsilometer.audit import SqliteStore
 from epsilometer.audit.directory import differences, store_in
+from epsilometer.audit.whole_files import write_whole
 from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.plain import SCHEMA, plain
 from epsilometer.report import versions
-from epsilometer.report.files import write_whole
 from epsilometer.reproductions.reproduction import Reproduction, Row
 
 RESULT, TABLE, PICTURE = "result.json", "table.csv", "figure.svg"
