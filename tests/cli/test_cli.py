@@ -76,9 +76,8 @@ def test_no_heavy_imports_where_they_are_not_needed() -> None:
     """Help must be quick: no numpy, scipy, torch or scikit-learn; and no torch for anything but training."""
     code = (
         "import sys; sys.argv = ['epsilometer', *{arguments!r}]\n"
-        "from epsilometer.cli import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
+        "from epsilometer.cli.app import run\n"
+        "run()\n"
         "print([m for m in {heavy!r} if m in sys.modules], file=sys.stderr)"
     )
     light = ("torch", "sklearn.datasets", "jax")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import os
-import signal
 import sys
+import traceback
+from contextlib import nullcontext
 
 import typer
 
@@ -16,7 +16,7 @@ from epsilometer.cli.bound import bound, compare
 from epsilometer.cli.calibrate import calibrate
 from epsilometer.cli.catalogue import catalogue
 from epsilometer.cli.ladder import ladder
-from epsilometer.cli.output import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, Interrupted, say
+from epsilometer.cli.output import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, Interrupted, results_only, say
 from epsilometer.cli.power import power
 from epsilometer.cli.reproduce import reproduce
 from epsilometer.cli.runs import runs
@@ -71,21 +71,16 @@ def _root(
         print(context.get_help())
 
 
-def main() -> None:
-    """Run the program; mistakes of the user end in one line and exit code 2, and never in 1, an accusation."""
-    if hasattr(signal, "SIGPIPE"):  # a reader who goes away, e.g. `| head`, ends us quietly, as it does other tools
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # an ε that a terminal cannot show is no reason to crash
-            stream.reconfigure(errors="backslashreplace")
-    sys.exit(_run())
+def run() -> int:
+    """Run the program for its exit code; mistakes of the user end in one line and code 2, never in 1, an accusation."""
+    with results_only() if "--json" in sys.argv else nullcontext():
+        return _run()
 
 
 def _run() -> int:
     try:
         code = app(standalone_mode=False) or 0
-        if sys.stdout is not None:  # None if it was closed
-            sys.stdout.flush()
+        sys.stdout.flush()
         if code == INTERRUPTED:  # how newer versions of typer report Ctrl-C
             raise KeyboardInterrupt
         return int(code)
@@ -110,7 +105,7 @@ def _run() -> int:
         say(f"epsilometer: {error.strerror or error}: {error.filename or 'output'}")
     except Exception as error:
         if os.environ.get("EPSILOMETER_DEBUG"):
-            raise
+            traceback.print_exc()
         text = " ".join(str(error).split())[:200]
         say(f"epsilometer: internal error ({type(error).__name__}: {text}); EPSILOMETER_DEBUG=1 shows where")
         return INTERNAL_ERROR

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import Any, TextIO
 
 from epsilometer.errors import EpsilometerError
 from epsilometer.plain import SCHEMA, plain
@@ -21,9 +21,25 @@ class Interrupted(EpsilometerError):
     """Ctrl-C, with what was saved and how to go on."""
 
 
+_results: TextIO | None = None  # where `emit_json` writes, while nobody else may write to stdout
+
+
+@contextmanager
+def results_only() -> Iterator[None]:
+    """Meanwhile `emit_json` has stdout for itself; what others print, such as a user's adversary, goes to stderr."""
+    global _results  # noqa: PLW0603 (the process has one stdout)
+    _results = sys.stdout
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _results = None
+
+
 def emit_json(document: dict[str, Any]) -> None:
     """One JSON object on stdout, in ASCII: it must survive every pipe."""
-    print(json.dumps(plain({"schema": SCHEMA, **document}), allow_nan=False))
+    text = json.dumps(plain({"schema": SCHEMA, **document}), allow_nan=False)
+    print(text, file=_results or sys.stdout, flush=True)
 
 
 def say(text: str) -> None:

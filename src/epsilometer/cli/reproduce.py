@@ -14,7 +14,7 @@ import typer
 
 from epsilometer.cli.output import Interrupted, emit_json, number, say
 from epsilometer.cli.plan import Address, AsJson, DataDir, ExecutorName, Quiet, Workers
-from epsilometer.cli.progress import downloads, progress, signals
+from epsilometer.cli.progress import broken_pipes_are_errors, downloads, progress
 from epsilometer.errors import EpsilometerError, InvalidInput
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def measure_cells(
     written: list[Path] = []
     with ExitStack() as stack:
         store = None if out is None else stack.enter_context(reproduction_directory(out, chosen, settings))
-        stack.enter_context(signals())
+        stack.enter_context(broken_pipes_are_errors())
         session = replace(session, download=downloads(quiet))
         if store is not None:
             session = replace(session, store=store)
