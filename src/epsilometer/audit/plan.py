@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from epsilometer import checks
-from epsilometer.accounting import ACCOUNTANTS, UpperBound, account, calibrate, curve
+from epsilometer.accounting import ACCOUNTANTS, LARGEST_EPSILON, UpperBound, account, calibrate, curve
 from epsilometer.adversaries import ADVERSARIES, Access, Adversary
 from epsilometer.audit.per_step import ComposedSteps
 from epsilometer.audit.user_code import code_of
@@ -198,5 +198,7 @@ def claim_curve(recipe: Recipe, relation: Relation | str = Relation.ADD_REMOVE) 
 def noise_for(
     epsilon: float, delta: float, sample_rate: float, steps: int, relation: Relation | str = Relation.ADD_REMOVE
 ) -> float:
-    """The noise multiplier with which theory (PLD) promises (ε, δ)."""
+    """The noise multiplier with which theory (PLD) promises (ε, δ), for an ε that an audit can speak of."""
+    remedy = "no audit can tell more from no privacy at all, for which noise_multiplier = 0 stands"
+    checks.real("epsilon", epsilon, above=0, below=LARGEST_EPSILON, closed="]", remedy=remedy)
     return calibrate(epsilon=epsilon, delta=delta, sample_rate=sample_rate, steps=steps, relation=Relation.of(relation))
