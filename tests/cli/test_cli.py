@@ -362,3 +362,13 @@ def test_calibrate_writes_a_page(tmp_path: Path) -> None:
     cells = json.loads((tmp_path / "calibration.json").read_text())["cells"]
     assert len(cells) == len((tmp_path / "calibration.md").read_text().splitlines()) - 2
     assert (tmp_path / "calibration.svg").read_text().startswith("<svg")
+
+
+def test_calibrate_writes_through_no_link(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "calibration.md").symlink_to(tmp_path / "not there yet")
+    command = ["calibrate", "--repetitions", "3", "--trials", "20", "--bound", "exact-rank", "--out", "out"]
+    shown = epsilometer(*command, cwd=tmp_path)
+    assert shown.returncode == 2
+    assert "a folder without calibration.md" in shown.stderr
+    assert not (tmp_path / "not there yet").exists()

@@ -72,7 +72,7 @@ def measure_cells(
 ) -> list[Row]:
     """Measure cell after cell, telling each as it comes; in `out` a stopped run continues."""
     from epsilometer.audit import StoreError, TrialsFailed
-    from epsilometer.reproductions import reproduction_directory, write_rows
+    from epsilometer.reproductions import VIEWS, reproduction_directory, write_rows
 
     rows: list[Row] = []
     written: list[Path] = []
@@ -105,6 +105,8 @@ def measure_cells(
         print("", *textwrap.wrap(chosen.about, 100), sep="\n")
     if written:
         say(f"wrote {', '.join(str(path) for path in written)}")
+        for kept in {written[0].with_name(name) for name in VIEWS}.difference(written):
+            say(f"kept {kept}, which was changed; move it away and run the same again to have it anew")
     return rows
 
 
