@@ -82,7 +82,7 @@ class Plan:
             raise InvalidInput("method", given, expected, "leave it out for the default")
         self._require_powers()
         checks.confidence(self.confidence)
-        checks.whole("seed", self.seed, least=0)
+        checks.seed("seed", self.seed)
         checks.delta(self.delta)
         if self.recipe.records != len(self.data):
             raise InvalidInput("records", self.recipe.records, f"the {len(self.data)} records of {self.data.name}")

@@ -229,6 +229,10 @@ class Spec(_Section):
         for key, values in alternatives.items():
             if not values:
                 raise InvalidInput(f"adversary.{key}", values, "at least one value")
+            for value in values:
+                if isinstance(value, list | dict) or (isinstance(value, int) and abs(value) >= 2**63):
+                    expected = "a number (of 64 bits, if it is whole) or a text in quotes, or a list of these"
+                    raise InvalidInput(f"adversary.{key}", value, expected)
         try:
             found = [
                 chosen(**dict(zip(alternatives, values, strict=True)))
@@ -258,7 +262,9 @@ def parse_spec(text: str | bytes, source: str = "spec") -> Spec:
         return spec_from_dict(tomllib.loads(decoded))
     except UnicodeDecodeError:
         raise InvalidInput("SPEC", source, "a TOML file in UTF-8", "save it as UTF-8") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except InvalidInput:
+        raise
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise InvalidInput("SPEC", source, f"a TOML file ({error})", "docs/spec.md shows one") from None
 
 

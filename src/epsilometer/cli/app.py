@@ -21,7 +21,7 @@ from epsilometer.cli.power import power
 from epsilometer.cli.reproduce import reproduce
 from epsilometer.cli.runs import runs
 from epsilometer.cli.spec import check, init
-from epsilometer.errors import EpsilometerError, InvalidInput
+from epsilometer.errors import EpsilometerError, InvalidInput, one_line
 
 app = typer.Typer(
     name="epsilometer",
@@ -106,8 +106,8 @@ def _run() -> int:
     except Exception as error:
         if os.environ.get("EPSILOMETER_DEBUG"):
             traceback.print_exc()
-        text = " ".join(str(error).split())[:200]
-        say(f"epsilometer: internal error ({type(error).__name__}: {text}); EPSILOMETER_DEBUG=1 shows where")
+        what = one_line(f"{type(error).__name__}: {error}", limit=200)
+        say(f"epsilometer: internal error ({what}); EPSILOMETER_DEBUG=1 shows where")
         return INTERNAL_ERROR
     return BAD_INPUT
 
@@ -115,7 +115,7 @@ def _run() -> int:
 def _one_line(error: Exception, arguments: list[str]) -> str:
     """What is wrong with the command line: argument, value, what was expected, remedy."""
     formatted = error.format_message() if hasattr(error, "format_message") else str(error)
-    message = " ".join(formatted.split())
+    message = one_line(formatted, limit=300)
     option = next((name for name in getattr(getattr(error, "param", None), "opts", ()) if name in message), "")
     value = ""
     for i, argument in enumerate(arguments):
@@ -125,9 +125,9 @@ def _one_line(error: Exception, arguments: list[str]) -> str:
                 if word.startswith("--"):
                     break
                 following.append(word)
-            value = f" (given: {' '.join(following)!r})"
+            value = f" (given: {one_line(' '.join(following))!r})"
         elif option and argument.startswith(f"{option}="):
-            value = f" (given: {argument.partition('=')[2]!r})"
+            value = f" (given: {one_line(argument.partition('=')[2])!r})"
     return f"{message.rstrip('.')}{value}; {_see_help(arguments)}"
 
 

@@ -45,7 +45,16 @@ def emit_json(document: dict[str, Any]) -> None:
 def say(text: str) -> None:
     """A remark on stderr; one that cannot be written must not change the exit code."""
     with suppress(OSError, ValueError):
-        print(text, file=sys.stderr, flush=True)
+        print(visible(text), file=sys.stderr, flush=True)
+
+
+def visible(text: str) -> str:
+    r"""Text from outside (keys of a spec, names in a store, paths) that cannot command a terminal.
+
+    >>> print(visible("a\x1b[31mred\nε"))
+    a\x1b[31mred\nε
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def number(value: float | int | None, digits: int = 4) -> str:
@@ -61,13 +70,14 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: st
     """A table on stdout: drawn in a terminal, tab-separated in a pipe."""
     if not sys.stdout.isatty():
         for row in (columns, *rows):
-            print("\t".join(row))
+            print("\t".join(visible(cell) for cell in row))
         return
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(*columns, title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(Text(visible(cell)) for cell in row))  # no markup: paths have brackets too
     Console().print(table)

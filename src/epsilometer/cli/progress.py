@@ -36,7 +36,8 @@ def _bar() -> Iterator[Callable[[Snapshot], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"))
+    described, state = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[state]}"))
+    columns = (described, BarColumn(), MofNCompleteColumn(), state)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("trials", total=None, state="")
         yield lambda now: bar.update(

@@ -69,7 +69,7 @@ def _holds_an_audit(out: Path) -> InvalidInput:
 def write_rows(out: Path, of: Reproduction, settings: dict[str, Any], rows: Sequence[Row]) -> list[Path]:
     """Write table, picture and document, each whole; which they were.
 
-    Cells that were measured before and are not in `rows` stay, and so does a table or picture that somebody has changed.
+    Cells that were measured before and are not in `rows` stay, and so does a table or picture that was changed.
     """
     known = _known(out, of)
     found = {tuple(row.cell.items()): row for row in (*known, *rows)}
