@@ -62,5 +62,10 @@ def group_size(value: object, argument: str = "group_size") -> int:
     return whole(argument, value, least=1, most=1000, remedy="1 means that one record differs")
 
 
+def seed(argument: str, value: object) -> int:
+    """Of any generator; as large as TOML's whole numbers may be."""
+    return whole(argument, value, least=0, most=2**63 - 1)
+
+
 def confidence(value: object) -> float:
     return real("confidence", value, above=0, below=1, remedy="0.95 means one false alarm in 20")

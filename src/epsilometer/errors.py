@@ -21,7 +21,7 @@ class InvalidInput(EpsilometerError, ValueError):
 
     def __init__(self, argument: str, value: object, expected: str, remedy: str = "") -> None:
         self.argument, self.value, self.expected, self.remedy = argument, value, expected, remedy
-        text = f"{_one_line(argument)} = {_one_line(repr(value))}: expected {expected}"
+        text = f"{one_line(argument)} = {one_line(_shown(value))}: expected {expected}"
         super().__init__(f"{text}; {remedy}" if remedy else text)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
@@ -61,7 +61,14 @@ def unknown_name(argument: str, value: object, valid: Iterable[str]) -> InvalidI
     return InvalidInput(argument, value, "one of " + ", ".join(names), remedy)
 
 
-def _one_line(text: str, limit: int = 100) -> str:
+def _shown(value: object) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # Python writes no number of more than some 4300 digits
+        return "a number of thousands of digits"
+
+
+def one_line(text: str, limit: int = 100) -> str:
     """Short enough for an error message, and without line breaks."""
     text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 1] + "…"

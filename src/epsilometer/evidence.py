@@ -225,6 +225,10 @@ def _scores(argument: str, values: ArrayLike) -> Floats:
         scores = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidInput(argument, values, "a sequence of numbers") from None
+    except OverflowError:
+        raise InvalidInput(
+            argument, values, "numbers up to 1.8e308", "scores count by their order: use ranks"
+        ) from None
     if scores.ndim != 1:
         raise InvalidInput(argument, f"array of shape {scores.shape}", "a one-dimensional sequence")
     if scores.size == 0:

@@ -319,7 +319,7 @@ def test_another_pattern_is_another_plan() -> None:
     plans = [backdoor_plan(kind(probes=4), small) for kind in (Backdoor, Inverted)]
     assert plans[0].fingerprint() != plans[1].fingerprint()
     assert plans[0].to_dict()["adversary"] == {"name": "backdoor", "copies": 1, "target": 0, "size": 5, "probes": 4}
-    assert plans[1].to_dict()["adversary"]["class"] == "Inverted"
+    assert plans[1].to_dict()["adversary"]["class"]["name"] == "Inverted"
 
 
 @pytest.mark.parametrize(("adversary", "shape"), [(Cropped, r"\(63,\)"), (Lost, r"\(64,\)")])

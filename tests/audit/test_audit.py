@@ -388,3 +388,12 @@ def test_whatever_decides_a_game_is_in_the_plans_fingerprint() -> None:
     found += [fingerprint((4, 4), kind(**small)) for kind in (first, Dark)]
     assert len(set(found)) == 4
     assert fingerprint((4, 4), ClipBkd()) == fingerprint((2, 8), ClipBkd())  # has no eyes for pictures
+
+
+def test_claims_that_no_audit_can_speak_of_are_refused_at_once() -> None:
+    """Their curve would claim ∞, and theory something else."""
+    with pytest.raises(InvalidInput, match=r"claim\.epsilon = 1000\.0: expected a number in \(0, 500\]; no audit"):
+        spec_from_dict({"claim": {"epsilon": 1000.0}}).plan()
+    with pytest.raises(InvalidInput, match=r"training\.noise_multiplier = 0\.05: .* ε ≤ 500 \(it promises"):
+        spec_from_dict({"training": {"noise_multiplier": 0.05, "steps": 20}}).plan()
+    assert spec_from_dict({"training": {"noise_multiplier": 0.0}}).plan().claimed_epsilon == np.inf

@@ -24,6 +24,7 @@ from epsilometer.adversaries import Adversary, Game, Sees, ThreatModel
 from epsilometer.adversaries.game import ScoringWatcher
 from epsilometer.audit import Auto, Inline, Local, OnRay, Plan, TrialsFailed, executor_named, run, spec_from_dict
 from epsilometer.audit.executors import auto
+from epsilometer.audit.executors.worker import work
 from epsilometer.audit.groups import SECONDS, Groups, Played
 from epsilometer.training import TrainingDiverged
 
@@ -209,6 +210,12 @@ def test_workers_end_with_a_killed_driver(tmp_path: Path) -> None:
     assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
 
 
+def test_a_worker_whose_driver_is_gone_ends_without_a_word() -> None:
+    connection, drivers = multiprocessing.Pipe()
+    drivers.close()
+    work(connection)  # no BrokenPipeError, no ConnectionResetError
+
+
 def test_executors_have_names() -> None:
     assert isinstance(executor_named("inline"), Inline)
     assert isinstance(executor_named("ray", address="host:1"), OnRay)
@@ -297,6 +304,16 @@ def test_no_cluster_at_the_address() -> None:
     pytest.importorskip("ray", reason="RAY IS NOT INSTALLED")
     with pytest.raises(InvalidInput, match="a Ray cluster that answers"):
         run(plan(), executor=OnRay(f"127.0.0.4:{free_port('127.0.0.4')}"))
+
+
+def test_no_cluster_where_auto_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray would try for minutes at the address that a cluster of yesterday, or the environment, has left behind."""
+    pytest.importorskip("ray", reason="RAY IS NOT INSTALLED")
+    monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.4:{free_port('127.0.0.4')}")
+    started = time.monotonic()
+    with pytest.raises(InvalidInput, match="address = 'auto': expected a Ray cluster that answers"):
+        run(plan(), executor=OnRay("auto"))
+    assert time.monotonic() - started < 15
 
 
 def test_without_ray_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

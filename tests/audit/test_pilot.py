@@ -199,9 +199,10 @@ def test_a_pilot_resumes(tmp_path, trained: list[int]) -> None:
                 choose_adversary(plan(), FOUR, pilot=12, store=store, progress=until(limit))
         assert sum(trained) < needed
         again = choose_adversary(plan(), FOUR, pilot=12, store=store)
-        assert sum(trained) == needed
+        assert needed <= sum(trained) <= needed + 2  # each time it goes on, a stored trial may be played again
+        played = sum(trained)
         once_more = choose_adversary(plan(), FOUR, pilot=12, store=store)
-        assert sum(trained) == needed
+        assert sum(trained) == played
     for choice in (again, once_more):
         assert choice.plan.fingerprint() == whole.plan.fingerprint()
         for one, other in zip(choice.candidates, whole.candidates, strict=True):

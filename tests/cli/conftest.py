@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from program import Shown
 
-from epsilometer.cli.app import _run
+from epsilometer.cli.app import run
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def here(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     def epsilometer(*arguments: str) -> Shown:
         monkeypatch.setattr(sys, "argv", ["epsilometer", *arguments])
         capsys.readouterr()
-        code = _run()
+        code = run()
         return Shown(code, *capsys.readouterr())
 
     return epsilometer

@@ -76,9 +76,8 @@ def test_no_heavy_imports_where_they_are_not_needed() -> None:
     """Help must be quick: no numpy, scipy, torch or scikit-learn; and no torch for anything but training."""
     code = (
         "import sys; sys.argv = ['epsilometer', *{arguments!r}]\n"
-        "from epsilometer.cli import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
+        "from epsilometer.cli.app import run\n"
+        "run()\n"
         "print([m for m in {heavy!r} if m in sys.modules], file=sys.stderr)"
     )
     light = ("torch", "sklearn.datasets", "jax")
@@ -363,3 +362,13 @@ def test_calibrate_writes_a_page(tmp_path: Path) -> None:
     cells = json.loads((tmp_path / "calibration.json").read_text())["cells"]
     assert len(cells) == len((tmp_path / "calibration.md").read_text().splitlines()) - 2
     assert (tmp_path / "calibration.svg").read_text().startswith("<svg")
+
+
+def test_calibrate_writes_through_no_link(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "calibration.md").symlink_to(tmp_path / "not there yet")
+    command = ["calibrate", "--repetitions", "3", "--trials", "20", "--bound", "exact-rank", "--out", "out"]
+    shown = epsilometer(*command, cwd=tmp_path)
+    assert shown.returncode == 2
+    assert "a folder without calibration.md" in shown.stderr
+    assert not (tmp_path / "not there yet").exists()

@@ -26,6 +26,27 @@ def test_the_command_climbs_and_continues(here, place: Path) -> None:
     assert json.loads((place / "climbed" / "result.json").read_text()) == first
 
 
+def test_an_edited_table_and_a_link_are_kept(here, place: Path) -> None:
+    spec = place / "small.toml"
+    spec.write_text(
+        '[data]\nname = "digits"\nclasses = [0, 1]\nper_class = 30\n[training]\nsample_rate = 0.2\nsteps = 10\n'
+        '[audit]\ntrials = 20\n[access]\nsees = "final-model"\ncontrols = ["records"]\n'
+    )
+    climb = ["ladder", str(spec), "--out", "climbed", "--executor", "inline", "--quiet"]
+    assert "kept" not in here(*climb).stderr
+    table, picture = place / "climbed" / "table.csv", place / "climbed" / "figure.svg"
+    assert "kept" not in here(*climb).stderr  # what it wrote itself, it may write again
+    table.write_text(table.read_text() + "my remark\n")
+    picture.rename(place / "elsewhere.svg")
+    picture.symlink_to(place / "elsewhere.svg")
+    again = here(*climb)
+    assert again.returncode == 0
+    assert "kept climbed/table.csv, which was changed" in again.stderr
+    assert "kept climbed/figure.svg" in again.stderr
+    assert table.read_text().endswith("my remark\n")
+    assert picture.is_symlink()
+
+
 def test_the_command_explains_what_is_wrong(here, place: Path) -> None:
     for arguments, words in (
         (["--trials", "1"], "--trials = 1: expected"),

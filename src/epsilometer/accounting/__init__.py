@@ -2,12 +2,13 @@
 
 from epsilometer.accounting.accountants import ACCOUNTANTS, Accountant, account, calibrate, compare
 from epsilometer.accounting.mechanism import DpSgd, UpperBound
-from epsilometer.accounting.pld import curve, epsilon_floor
+from epsilometer.accounting.pld import LARGEST_EPSILON, curve, epsilon_floor
 
 __all__ = [
     "ACCOUNTANTS",
     "Accountant",
     "DpSgd",
+    "LARGEST_EPSILON",
     "UpperBound",
     "account",
     "calibrate",

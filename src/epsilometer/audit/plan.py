@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from epsilometer import checks
-from epsilometer.accounting import ACCOUNTANTS, UpperBound, account, calibrate, curve
+from epsilometer.accounting import ACCOUNTANTS, LARGEST_EPSILON, UpperBound, account, calibrate, curve
 from epsilometer.adversaries import ADVERSARIES, Access, Adversary
 from epsilometer.audit.per_step import ComposedSteps
+from epsilometer.audit.user_code import code_of
 from epsilometer.bounds import METHODS, EProcess, Method, default_method, method_as_dict, method_named
 from epsilometer.claims import Claim, CurveClaim, PointClaim, Relation
 from epsilometer.data import Dataset
@@ -82,7 +82,7 @@ class Plan:
             raise InvalidInput("method", given, expected, "leave it out for the default")
         self._require_powers()
         checks.confidence(self.confidence)
-        checks.whole("seed", self.seed, least=0)
+        checks.seed("seed", self.seed)
         checks.delta(self.delta)
         if self.recipe.records != len(self.data):
             raise InvalidInput("records", self.recipe.records, f"the {len(self.data)} records of {self.data.name}")
@@ -137,8 +137,6 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data; two plans with the same dictionary give the same scores."""
-        network = network_for(self.recipe, self.data)
-        module = {"module_sha256": network.fingerprint()} if isinstance(network, ModuleNetwork) else {}
         return {
             "trial_version": TRIAL_VERSION,
             "claim": self.claim.to_dict(),
@@ -146,7 +144,7 @@ class Plan:
             "data": {"name": self.data.name, "records": len(self.data), "sha256": self.data.fingerprint()}
             | self.data.origin()
             | self.adversary.reads(self.data),
-            "recipe": self.recipe.to_dict() | module,
+            "recipe": self.recipe.to_dict() | _module_of(self.recipe, self.data),
             "engine": engine_of(self.recipe),
             "adversary": _named(self.adversary),
             "evidence": self.adversary.gives.__name__,
@@ -171,17 +169,17 @@ class Plan:
 def _named(adversary: Adversary) -> dict[str, Any]:
     """Name and settings; a class of the user's own too, which may have kept the name of the one that it changes."""
     kind = type(adversary)
-    own = {} if ADVERSARIES.get(adversary.name) is kind else {"class": kind.__qualname__, "source": _source(kind)}
+    own = {} if ADVERSARIES.get(adversary.name) is kind else {"class": code_of(kind)}  # no setting has that name
     return {"name": adversary.name, **own, **asdict(adversary)}  # type: ignore[call-overload]
 
 
-def _source(kind: type) -> str:
-    """A hash of what a class defines itself, if it can be had."""
-    own = [value for value in vars(kind).values() if inspect.isfunction(value) and value.__module__ == kind.__module__]
-    try:  # function by function: two classes of one name in one file are told apart
-        return hashlib.sha256("".join(inspect.getsource(function) for function in own).encode()).hexdigest()
-    except (OSError, TypeError):
-        return "unknown"
+def _module_of(recipe: Recipe, data: Dataset) -> dict[str, Any]:
+    """What a torch module is and does, and the code of one of the user's own: outputs do not tell its gradients."""
+    network = network_for(recipe, data)
+    if not isinstance(network, ModuleNetwork):
+        return {}
+    ours = getattr(network.factory, "__module__", "").split(".")[0] == "epsilometer"
+    return {"module_sha256": network.fingerprint()} | ({} if ours else {"module_code": code_of(network.factory)})
 
 
 def _canonical(value: Any) -> Any:
@@ -200,5 +198,7 @@ def claim_curve(recipe: Recipe, relation: Relation | str = Relation.ADD_REMOVE) 
 def noise_for(
     epsilon: float, delta: float, sample_rate: float, steps: int, relation: Relation | str = Relation.ADD_REMOVE
 ) -> float:
-    """The noise multiplier with which theory (PLD) promises (ε, δ)."""
+    """The noise multiplier with which theory (PLD) promises (ε, δ), for an ε that an audit can speak of."""
+    remedy = "no audit can tell more from no privacy at all, for which noise_multiplier = 0 stands"
+    checks.real("epsilon", epsilon, above=0, below=LARGEST_EPSILON, closed="]", remedy=remedy)
     return calibrate(epsilon=epsilon, delta=delta, sample_rate=sample_rate, steps=steps, relation=Relation.of(relation))

@@ -12,6 +12,7 @@ from epsilometer.audit.executors import Executor, Inline
 from epsilometer.audit.groups import Groups
 from epsilometer.audit.plan import Plan
 from epsilometer.audit.progress import Progress, Reporter
+from epsilometer.audit.replay import require_same_game
 from epsilometer.audit.store import MemoryStore, Store
 from epsilometer.audit.tally import Tally
 from epsilometer.audit.trial import accepted
@@ -72,9 +73,11 @@ def run(
 def play(plan: Plan, store: Store, executor: Executor, progress: Progress | None = None) -> PairedRuns | CoinFlips:
     """All trials of a plan, or as many as its method needs if it may stop early."""
     key, last = store.begin(plan).fingerprint, time.perf_counter()
-    tally = Tally(plan, store.results(key))
+    stored = store.results(key)
+    tally = Tally(plan, stored)
     reporter = Reporter(progress, tally)
     if not tally.is_enough():
+        require_same_game(plan, stored)
         groups = Groups(tally.missing())
         with closing(executor.play(plan, groups)) as playing:  # whatever happens here, workers are stopped
             for played in playing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import itertools
+import math
 import tomllib
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from typing import Any, Literal
 import pydantic
 from pydantic import BaseModel, ConfigDict
 
+from epsilometer.accounting import LARGEST_EPSILON, account
 from epsilometer.adversaries import ADVERSARIES, Access, Adversary, Controls, Sees
 from epsilometer.audit.per_step import ComposedSteps
 from epsilometer.audit.plan import Faults, Plan, claim_curve, noise_for
@@ -161,11 +163,25 @@ class Spec(_Section):
                     "claim.form", "curve", "one of claim.epsilon and training.noise_multiplier, not both",
                     "a curve follows from the noise: leave epsilon out, or claim a point",
                 )  # fmt: skip
-            return claim_curve(recipe, relation)
+            curve = claim_curve(recipe, relation)
+            self._require_within_reach(curve, recipe)
+            return curve
         if epsilon is None:
             why = "" if recipe.is_accounted else f": no accountant here proves one for sampling = {recipe.sampling}"
             raise InvalidInput("claim.epsilon", None, f"the ε of a point claim{why}", "add epsilon to [claim]")
         return PointClaim(epsilon, self.claim.delta, relation)
+
+    def _require_within_reach(self, curve: Claim, recipe: Recipe) -> None:
+        """Curves end where e^ε does: beyond it one would claim ∞, and theory something else."""
+        if math.isfinite(curve.epsilon_at(self.claim.delta)):
+            return
+        theory = account(recipe.mechanism, self.claim.delta, curve.relation).epsilon
+        if math.isfinite(theory):
+            raise InvalidInput(
+                "noise_multiplier", recipe.noise_multiplier,
+                f"noise with which theory promises ε ≤ {LARGEST_EPSILON:g} (it promises {theory:.4g})",
+                "no audit can tell more from no privacy at all; claim a point, or use more noise",
+            )  # fmt: skip
 
     def _access(self) -> Access:
         try:
@@ -213,6 +229,10 @@ class Spec(_Section):
         for key, values in alternatives.items():
             if not values:
                 raise InvalidInput(f"adversary.{key}", values, "at least one value")
+            for value in values:
+                if isinstance(value, list | dict) or (isinstance(value, int) and abs(value) >= 2**63):
+                    expected = "a number (of 64 bits, if it is whole) or a text in quotes, or a list of these"
+                    raise InvalidInput(f"adversary.{key}", value, expected)
         try:
             found = [
                 chosen(**dict(zip(alternatives, values, strict=True)))
@@ -242,7 +262,9 @@ def parse_spec(text: str | bytes, source: str = "spec") -> Spec:
         return spec_from_dict(tomllib.loads(decoded))
     except UnicodeDecodeError:
         raise InvalidInput("SPEC", source, "a TOML file in UTF-8", "save it as UTF-8") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except InvalidInput:
+        raise
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise InvalidInput("SPEC", source, f"a TOML file ({error})", "docs/spec.md shows one") from None
 
 

@@ -1,5 +1,5 @@
 """The command line: parse, call, print."""
 
-from epsilometer.cli.app import main
+from epsilometer.cli.supervisor import main
 
 __all__ = ["main"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import os
-import signal
 import sys
+import traceback
+from contextlib import nullcontext
 
 import typer
 
@@ -16,12 +16,12 @@ from epsilometer.cli.bound import bound, compare
 from epsilometer.cli.calibrate import calibrate
 from epsilometer.cli.catalogue import catalogue
 from epsilometer.cli.ladder import ladder
-from epsilometer.cli.output import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, Interrupted, say
+from epsilometer.cli.output import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, Interrupted, results_only, say
 from epsilometer.cli.power import power
 from epsilometer.cli.reproduce import reproduce
 from epsilometer.cli.runs import runs
 from epsilometer.cli.spec import check, init
-from epsilometer.errors import EpsilometerError, InvalidInput
+from epsilometer.errors import EpsilometerError, InvalidInput, one_line
 
 app = typer.Typer(
     name="epsilometer",
@@ -71,21 +71,16 @@ def _root(
         print(context.get_help())
 
 
-def main() -> None:
-    """Run the program; mistakes of the user end in one line and exit code 2, and never in 1, an accusation."""
-    if hasattr(signal, "SIGPIPE"):  # a reader who goes away, e.g. `| head`, ends us quietly, as it does other tools
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # an ε that a terminal cannot show is no reason to crash
-            stream.reconfigure(errors="backslashreplace")
-    sys.exit(_run())
+def run() -> int:
+    """Run the program for its exit code; mistakes of the user end in one line and code 2, never in 1, an accusation."""
+    with results_only() if "--json" in sys.argv else nullcontext():
+        return _run()
 
 
 def _run() -> int:
     try:
         code = app(standalone_mode=False) or 0
-        if sys.stdout is not None:  # None if it was closed
-            sys.stdout.flush()
+        sys.stdout.flush()
         if code == INTERRUPTED:  # how newer versions of typer report Ctrl-C
             raise KeyboardInterrupt
         return int(code)
@@ -110,9 +105,9 @@ def _run() -> int:
         say(f"epsilometer: {error.strerror or error}: {error.filename or 'output'}")
     except Exception as error:
         if os.environ.get("EPSILOMETER_DEBUG"):
-            raise
-        text = " ".join(str(error).split())[:200]
-        say(f"epsilometer: internal error ({type(error).__name__}: {text}); EPSILOMETER_DEBUG=1 shows where")
+            traceback.print_exc()
+        what = one_line(f"{type(error).__name__}: {error}", limit=200)
+        say(f"epsilometer: internal error ({what}); EPSILOMETER_DEBUG=1 shows where")
         return INTERNAL_ERROR
     return BAD_INPUT
 
@@ -120,7 +115,7 @@ def _run() -> int:
 def _one_line(error: Exception, arguments: list[str]) -> str:
     """What is wrong with the command line: argument, value, what was expected, remedy."""
     formatted = error.format_message() if hasattr(error, "format_message") else str(error)
-    message = " ".join(formatted.split())
+    message = one_line(formatted, limit=300)
     option = next((name for name in getattr(getattr(error, "param", None), "opts", ()) if name in message), "")
     value = ""
     for i, argument in enumerate(arguments):
@@ -130,9 +125,9 @@ def _one_line(error: Exception, arguments: list[str]) -> str:
                 if word.startswith("--"):
                     break
                 following.append(word)
-            value = f" (given: {' '.join(following)!r})"
+            value = f" (given: {one_line(' '.join(following))!r})"
         elif option and argument.startswith(f"{option}="):
-            value = f" (given: {argument.partition('=')[2]!r})"
+            value = f" (given: {one_line(argument.partition('=')[2])!r})"
     return f"{message.rstrip('.')}{value}; {_see_help(arguments)}"
 
 

@@ -29,7 +29,7 @@ from epsilometer.cli.plan import (
     Workers,
     chosen_plan,
 )
-from epsilometer.cli.progress import progress, signals
+from epsilometer.cli.progress import broken_pipes_are_errors, progress
 from epsilometer.errors import EpsilometerError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def audit(
     chosen_executor = executor_named(executor, workers, address)
     with ExitStack() as stack:
         told = stack.enter_context(progress(quiet))
-        stack.enter_context(signals())
+        stack.enter_context(broken_pipes_are_errors())
         try:
             plan = _decided(plan, rivals, out, chosen_executor, told)
         except KeyboardInterrupt:

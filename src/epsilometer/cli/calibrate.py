@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,7 +80,7 @@ def _prepare(out: Path) -> None:
     except OSError as error:
         raise InvalidInput("--out", str(out), f"a folder to write to ({error.strerror})", "name another one") from None
     for name in FILES:
-        if (out / name).exists():
+        if os.path.lexists(out / name):  # also a link that leads nowhere: it would be written through
             raise InvalidInput("--out", str(out), f"a folder without {name}", "name another one")
 
 
@@ -88,6 +89,7 @@ def _write(cells: list[Cell], out: Path) -> None:
 
     from epsilometer.plain import SCHEMA, plain
     from epsilometer.report.figures import calibration_figure
+    from epsilometer.report.files import write_whole
 
     document = plain({"schema": SCHEMA, "cells": [cell.to_dict() for cell in cells]})
     lines = ["| " + " | ".join(HEADER) + " |", "|---" * len(HEADER) + "|"]
@@ -99,6 +101,6 @@ def _write(cells: list[Cell], out: Path) -> None:
     )
     try:
         for name, text in zip(FILES, texts, strict=True):
-            (out / name).write_text(text, encoding="utf-8")
+            write_whole(out / name, text.encode())
     except OSError as error:
         raise InvalidInput("--out", str(out), f"a folder to write to ({error.strerror})") from None

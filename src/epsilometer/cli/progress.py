@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from epsilometer.cli.output import say
 
@@ -36,7 +36,8 @@ def _bar() -> Iterator[Callable[[Snapshot], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"))
+    described, state = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[state]}"))
+    columns = (described, BarColumn(), MofNCompleteColumn(), state)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("trials", total=None, state="")
         yield lambda now: bar.update(
@@ -45,19 +46,16 @@ def _bar() -> Iterator[Callable[[Snapshot], None]]:
 
 
 @contextmanager
-def signals() -> Iterator[None]:
-    """While trials are played: SIGTERM stops as cleanly as Ctrl-C, and a worker that died breaks a pipe, not us."""
-    changed: dict[str, Any] = {"SIGTERM": signal.default_int_handler, "SIGPIPE": signal.SIG_IGN}
-    before = {
-        name: signal.signal(getattr(signal, name), handler)
-        for name, handler in changed.items()
-        if hasattr(signal, name)
-    }
+def broken_pipes_are_errors() -> Iterator[None]:
+    """While trials are played: a worker that died breaks a pipe, and not us."""
+    if not hasattr(signal, "SIGPIPE"):
+        yield
+        return
+    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
         yield
     finally:
-        for name, handler in before.items():
-            signal.signal(getattr(signal, name), handler)
+        signal.signal(signal.SIGPIPE, before)
 
 
 def downloads(quiet: bool) -> Callable[[str, int, int | None], None] | None:

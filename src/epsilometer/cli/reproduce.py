@@ -14,7 +14,7 @@ import typer
 
 from epsilometer.cli.output import Interrupted, emit_json, number, say
 from epsilometer.cli.plan import Address, AsJson, DataDir, ExecutorName, Quiet, Workers
-from epsilometer.cli.progress import downloads, progress, signals
+from epsilometer.cli.progress import broken_pipes_are_errors, downloads, progress
 from epsilometer.errors import EpsilometerError, InvalidInput
 
 if TYPE_CHECKING:
@@ -72,13 +72,13 @@ def measure_cells(
 ) -> list[Row]:
     """Measure cell after cell, telling each as it comes; in `out` a stopped run continues."""
     from epsilometer.audit import StoreError, TrialsFailed
-    from epsilometer.reproductions import reproduction_directory, write_rows
+    from epsilometer.reproductions import VIEWS, reproduction_directory, write_rows
 
     rows: list[Row] = []
     written: list[Path] = []
     with ExitStack() as stack:
         store = None if out is None else stack.enter_context(reproduction_directory(out, chosen, settings))
-        stack.enter_context(signals())
+        stack.enter_context(broken_pipes_are_errors())
         session = replace(session, download=downloads(quiet))
         if store is not None:
             session = replace(session, store=store)
@@ -105,6 +105,8 @@ def measure_cells(
         print("", *textwrap.wrap(chosen.about, 100), sep="\n")
     if written:
         say(f"wrote {', '.join(str(path) for path in written)}")
+        for kept in {written[0].with_name(name) for name in VIEWS}.difference(written):
+            say(f"kept {kept}, which was changed; move it away and run the same again to have it anew")
     return rows
 
 

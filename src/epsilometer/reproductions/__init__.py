@@ -3,7 +3,7 @@
 from epsilometer.errors import unknown_name
 from epsilometer.reproductions.annamalai_init import ANNAMALAI
 from epsilometer.reproductions.cebere_gcr import GCR
-from epsilometer.reproductions.directory import reproduction_directory, write_rows
+from epsilometer.reproductions.directory import VIEWS, reproduction_directory, write_rows
 from epsilometer.reproductions.jagielski_appendix_b import APPENDIX_B
 from epsilometer.reproductions.jagielski_figure2 import FIGURE2
 from epsilometer.reproductions.jagielski_table2 import TABLE2
@@ -29,6 +29,7 @@ __all__ = [
     "Reproduction",
     "Row",
     "Session",
+    "VIEWS",
     "ladder",
     "ladder_of",
     "reproduction_directory",

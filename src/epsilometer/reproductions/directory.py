@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ from epsilometer.report import versions
 from epsilometer.reproductions.reproduction import Reproduction, Row
 
 RESULT, TABLE, PICTURE = "result.json", "table.csv", "figure.svg"
+VIEWS = (TABLE, PICTURE)  # of the result; whoever changes one keeps it
 
 
 @contextmanager
@@ -65,16 +67,18 @@ def _holds_an_audit(out: Path) -> InvalidInput:
 
 
 def write_rows(out: Path, of: Reproduction, settings: dict[str, Any], rows: Sequence[Row]) -> list[Path]:
-    """Write table, document and picture, each whole; cells that were measured before and are not in `rows` stay."""
-    found = {tuple(row.cell.items()): row for row in (*_known(out, of), *rows)}
+    """Write table, picture and document, each whole; which they were.
+
+    Cells that were measured before and are not in `rows` stay, and so does a table or picture that was changed.
+    """
+    known = _known(out, of)
+    found = {tuple(row.cell.items()): row for row in (*known, *rows)}
     rows = [found[key] for key in (tuple(cell.items()) for cell in of.cells) if key in found]
+    before, texts = _views(of, known), _views(of, rows)
+    texts = {name: text for name, text in texts.items() if _is_ours(out / name, before[name], text)}
     table = [plain(row.to_dict()) for row in rows]
     document = {"schema": SCHEMA, "settings": settings, "about": of.about, "rows": table, "versions": versions()}
-    texts = {
-        TABLE: _csv(table),
-        PICTURE: of.draw(rows),
-        RESULT: json.dumps(plain(document), indent=2) + "\n",
-    }
+    texts[RESULT] = json.dumps(plain(document), indent=2) + "\n"
     for name, text in texts.items():
         try:
             write_whole(out / name, text.encode(), anew=True)
@@ -84,6 +88,19 @@ def write_rows(out: Path, of: Reproduction, settings: dict[str, Any], rows: Sequ
                 "trials are stored: make room and run the same command again",
             ) from None  # fmt: skip
     return [out / name for name in texts]
+
+
+def _views(of: Reproduction, rows: Sequence[Row]) -> dict[str, str]:
+    """What people look at: files that follow from the rows."""
+    texts = (_csv([plain(row.to_dict()) for row in rows]), of.draw(rows))
+    return dict(zip(VIEWS, texts, strict=True))
+
+
+def _is_ours(path: Path, *texts: str) -> bool:
+    """Whether a file may be written: it is not there, or has one of the texts that we wrote; never through a link."""
+    if not os.path.lexists(path):
+        return True
+    return not path.is_symlink() and path.is_file() and path.read_bytes() in [text.encode() for text in texts]
 
 
 def _known(out: Path, of: Reproduction) -> list[Row]:

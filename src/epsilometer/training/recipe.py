@@ -79,7 +79,7 @@ class Recipe:
         checks.real("clip_norm", self.clip_norm, above=1e-12, below=1e12, closed="[]")
         checks.real("learning_rate", self.learning_rate, above=0, below=1e30)
         checks.real("init_scale", self.init_scale, above=0, below=1e6, closed="[]")
-        checks.whole("init_seed", self.init_seed, least=0)
+        checks.seed("init_seed", self.init_seed)
         checks.real("momentum", self.momentum, above=0, below=1, closed="[")
         checks.real("weight_decay", self.weight_decay, above=0, closed="[")
         if not self.hidden:

@@ -187,19 +187,23 @@ def _without_interrupts() -> Iterator[None]:
     """Children that start here never see Ctrl-C: it goes to every process of a terminal, and the driver decides.
 
     A blocked signal stays blocked in a child. In this process another thread may get it; then it is kept for later, so
-    that no child is left half started.
+    that no child is left half started. So is SIGTERM, where it has a handler; workers may well be ended by it.
     """
     if not hasattr(signal, "pthread_sigmask") or threading.current_thread() is not threading.main_thread():
         yield
         return
     resource_tracker.ensure_running()  # which every start asks for, and which unblocks the signal
     came: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, handler in before.items():
+        if callable(handler):
+            signal.signal(number, lambda number, _: came.append(number))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        signal.signal(signal.SIGINT, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if came:
-        raise KeyboardInterrupt
+        signal.raise_signal(came[0])

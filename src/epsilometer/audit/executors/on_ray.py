@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from epsilometer import checks
@@ -42,11 +45,12 @@ class OnRay:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # an audit tells nobody
         quiet = {"log_to_driver": False, "logging_level": "ERROR"}
         try:
-            if self._address is None:
-                ray.init("local", num_cpus=self._workers, include_dashboard=False, **quiet)
-            else:
-                _knock(self._address)
-                ray.init(self._address, **quiet)
+            with _own_signal_handlers():
+                if self._address is None:
+                    ray.init("local", num_cpus=self._workers, include_dashboard=False, **quiet)
+                else:
+                    _knock(ray, self._address)
+                    ray.init(self._address, **quiet)
         except (OSError, RuntimeError, ValueError) as error:
             raise InvalidInput(
                 "address", self._address, f"a Ray cluster that answers ({' '.join(str(error).split())[:200]})",
@@ -78,7 +82,7 @@ class OnRay:
                     yield played
         finally:
             for unfinished in waiting:
-                ray.cancel(unfinished, force=True)
+                ray.cancel(unfinished)  # not by force, which may end this process (a failed check in Ray 2.60)
 
     def _cores(self, ray: Any) -> int:
         """Of the cluster as it is now: nodes come and go."""
@@ -100,11 +104,26 @@ def _plan(key: str, job: Job) -> Plan:
     return _PLANS[key]
 
 
-def _knock(address: str) -> None:
-    """Whether anybody answers at all: Ray itself would try for minutes."""
+def _knock(ray: Any, address: str) -> None:
+    """Whether anybody answers at all: Ray itself would try for minutes, or look for a cluster of yesterday."""
+    if address == "auto":
+        address = ray._private.services.canonicalize_bootstrap_address(address)
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if colon and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+
+
+@contextmanager
+def _own_signal_handlers() -> Iterator[None]:
+    """Keep the driver's: Ray puts one for SIGTERM in their place that ends the process, whatever it is doing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _ray() -> Any:

@@ -6,6 +6,7 @@ import os
 import pickle
 import threading
 import traceback
+from contextlib import suppress
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from typing import Any
@@ -17,8 +18,13 @@ STARTED, READY = "started", "ready"
 
 
 def work(connection: Connection) -> None:
-    """Ask for the job, then play groups until the driver is gone."""
+    """Ask for the job, then play groups until the driver is gone, which is no error of ours however it ended."""
     threading.Thread(target=_end_with_driver, daemon=True).start()
+    with suppress(EOFError, ConnectionError):
+        _work(connection)
+
+
+def _work(connection: Connection) -> None:
     connection.send(STARTED)
     job = connection.recv_bytes()
     try:
@@ -28,10 +34,7 @@ def work(connection: Connection) -> None:
         return
     connection.send(READY)
     while True:
-        try:
-            trials = connection.recv()
-        except EOFError:
-            return
+        trials = connection.recv()
         try:
             outcome: Any = play_group(plan, trials)
         except Exception as error:

@@ -1,0 +1,61 @@
+"""Before a stored run goes on, one of its trials is played again: scores of two different games must never be mixed."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+
+from epsilometer.adversaries import IN
+from epsilometer.audit.executors.executor import play_group
+from epsilometer.audit.plan import Plan
+from epsilometer.audit.trial import Results
+from epsilometer.errors import EpsilometerError
+
+ROUNDING = 1e-4  # of the spread of scores: processors round differently, by some 1e-6, and no bound notices
+_LOG = logging.getLogger("epsilometer")
+
+
+class ReplayDiffers(EpsilometerError):
+    """A stored trial does not give its score any more."""
+
+
+def require_same_game(plan: Plan, stored: Results) -> None:
+    """Play the first stored trial of world 1 again; what cannot be rounding is refused.
+
+    A plan's fingerprint cannot know everything that decides a score: files that an adversary reads, what it imports by
+    other means than import, libraries below it.
+    """
+    if not (played := [trial for trial in stored if trial[0] == IN]):
+        return
+    trial = min(played)
+    (now,) = play_group(plan, [trial]).scores
+    before = stored[trial]
+    if now.tobytes() == before.tobytes():
+        return
+    named = f"trial {trial[1]} of world {trial[0]}"
+    if now.shape != before.shape:
+        raise _differs(named, f"{len(before)} scores there, {len(now)} now")
+    with np.errstate(invalid="ignore"):  # ∞ − ∞
+        apart = np.where(now == before, 0.0, np.abs(now - before))
+    most = int(np.argmax(apart))
+    scores = f"{float(before[most])!r} there, {float(now[most])!r} now"
+    if not apart[most] <= ROUNDING * _spread(stored):
+        raise _differs(named, scores)
+    _LOG.warning("%s, played again, differs by rounding (%s): another processor or library; going on", named, scores)
+
+
+def _differs(named: str, scores: str) -> ReplayDiffers:
+    return ReplayDiffers(
+        f"the run cannot go on: {named}, played again, has another score ({scores}); undo what has changed since "
+        "(code, files that it reads, libraries, machine), or begin anew in another directory"
+    )
+
+
+def _spread(stored: Results) -> float:
+    """The deviation of all scores; their size, where all are alike."""
+    scores = np.concatenate(list(stored.values()))
+    finite = scores[np.isfinite(scores)]
+    if not len(finite):
+        return 0.0
+    return float(np.std(finite)) or float(np.max(np.abs(finite)))
