@@ -89,7 +89,7 @@ def _write(cells: list[Cell], out: Path) -> None:
 
     from epsilometer.plain import SCHEMA, plain
     from epsilometer.report.figures import calibration_figure
-    from epsilometer.report.files import write_whole
+    from epsilometer.audit.whole_files import write_whole
 
     document = plain({"schema": SCHEMA, "cells": [cell.to_dict() for cell in cells]})
     lines = ["| " + " | ".join(HEADER) + " |", "|---" * len(HEADER) + "|"]
