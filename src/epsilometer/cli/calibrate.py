@@ -87,9 +87,9 @@ def _prepare(out: Path) -> None:
 def _write(cells: list[Cell], out: Path) -> None:
     import json
 
+    from epsilometer.audit.whole_files import write_whole
     from epsilometer.plain import SCHEMA, plain
     from epsilometer.report.figures import calibration_figure
-    from epsilometer.audit.whole_files import write_whole
 
     document = plain({"schema": SCHEMA, "cells": [cell.to_dict() for cell in cells]})
     lines = ["| " + " | ".join(HEADER) + " |", "|---" * len(HEADER) + "|"]
