@@ -14,6 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
 from epsilometer.training import threefry as portable
+from epsilometer.training.kernels import kernel
 from epsilometer.training.models import AUTOMATIC_STABILITY
 from epsilometer.training.optimizers import ADAM_BETAS, ADAM_STABILITY
 from epsilometer.training.threefry import COIN, NOISE, SAMPLE
@@ -123,7 +124,7 @@ def _direction(word):
     )
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@kernel
 def fill_normals(key, step, out):
     """Standard normal numbers; `out` has a multiple of four places."""
     blocks = len(out) // 4
@@ -141,7 +142,7 @@ def fill_normals(key, step, out):
         d[i] = radius * sine
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@kernel
 def fill_words(key, stream, step, out):
     """Random words; `out` has a multiple of four places."""
     blocks = len(out) // 4
@@ -152,7 +153,7 @@ def fill_words(key, stream, step, out):
 
 
 # ---------------------------------------------------------------------------------------------- the training
-@njit(error_model="numpy", nogil=True, cache=True)
+@kernel
 def sample_rows(sampling, key, step, threshold, batch, words, rows):
     """Which records are in the sample: their numbers begin at rows[begin]; returns (begin, count).
 
@@ -192,7 +193,7 @@ def _shuffle(rows, words, records, places):
         rows[i], rows[j] = rows[j], rows[i]
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@kernel
 def clipped_sum(theta, total, x, y, squares, rows, count, widths, clip_norm, shape, work, gemm):
     """The sum of clipped gradients of the sampled records, into `total`."""
     batch, values, errors, norms, scale = work
@@ -365,7 +366,7 @@ def _sum_gradients(total, batch, values, errors, scale, widths, size, beta, gemm
         below, top = top, top + outputs
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@kernel
 def noisy_step(theta, total, noise, key, step, spread, rate, inverse_batch, update, first, second):
     """Add the noise to `total`, and step against it; `first` and `second` are the optimizer's memory."""
     fill_normals(key, step, noise)
@@ -393,7 +394,7 @@ def noisy_step(theta, total, noise, key, step, spread, rate, inverse_batch, upda
         theta[j] -= rate * gradient
 
 
-@njit(error_model="numpy", nogil=True, cache=True)
+@kernel
 def train_steps(
     steps, theta, total, noise, x, y, squares, widths, key, threshold, batch, clip_norm, spread, rates,
     inverse_batch, sampling, shape, update, first, second, words, rows, work, gemm, inserted, probe, seen,
