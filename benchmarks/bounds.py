@@ -201,7 +201,7 @@ def power_table(audits: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=30, help="100 for the table of docs/measurements.md")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1000, 10_000])
+    parser.add_argument("--sizes", type=int, nargs="*", default=[100, 1000, 10_000])
     parser.add_argument("--audits", type=int, default=100, help="for the table of power; 0 leaves it out")
     options = parser.parse_args()
     bounds_table(options.seeds, options.sizes)

@@ -142,3 +142,12 @@ def test_the_envelope_of_a_curve_is_the_least_of_its_points(points, fprs) -> Non
     curve = CurveClaim(*map(tuple, zip(*points, strict=True)))
     sharpest = np.min([PointClaim(e, min(d, 1 - 1e-16)).max_tpr(fprs) for e, d in points], axis=0)
     np.testing.assert_allclose(curve.max_tpr(fprs), sharpest, rtol=1e-12, atol=4e-15)
+
+
+def test_groups_of_a_gaussian_claim_are_gaussian() -> None:
+    rates = np.linspace(0, 1, 41)
+    one_by_one = rates
+    for _ in range(3):
+        one_by_one = GaussianClaim(0.4).max_tpr(one_by_one)
+    np.testing.assert_allclose(GaussianClaim(0.4).max_tpr(rates, 3), one_by_one, atol=1e-12)
+    assert GaussianClaim(math.inf).max_tpr([0.0, 0.5], 2).tolist() == [1.0, 1.0]

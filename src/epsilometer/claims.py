@@ -197,6 +197,9 @@ class GaussianClaim(Claim):
         tpr: Floats = special.ndtr(special.ndtri(fpr) + self.mu)
         return tpr
 
+    def _group_max_tpr(self, rates: Floats, size: int) -> Floats:
+        return np.ones_like(rates) if math.isinf(self.mu) else special.ndtr(special.ndtri(rates) + size * self.mu)
+
     def delta_at(self, epsilon: float) -> float:
         """δ(ε) = Φ(−ε/μ + μ/2) − e^ε·Φ(−ε/μ − μ/2)."""
         checks.epsilon(epsilon)

@@ -70,7 +70,8 @@ class ExactRank:
         """The largest ε that is refuted at δ."""
 
         def one_way(part: OneWay) -> tuple[float, RankTest]:
-            return self._bound(part.evidence, delta, part.alpha, part.higher)
+            found = [self._bound(part, order, delta) for order in break_ties(part.evidence, self.seed)]
+            return min(found, key=lambda pair: pair[0])
 
         return best_reading(self, evidence, delta, confidence, direction, self._label, one_way)
 
@@ -137,15 +138,16 @@ class ExactRank:
         require_same_relation("the claim", claim.relation, "the evidence", evidence.relation)
         tests = []
         for part in require_method_input(self.name, evidence, confidence, direction):
-            refuted: bool
-            proof: RankTest | RankSumTest
             reference = claim if family is None else family.reference
-            if reference is not None and self._adds_up(claim, part.alpha):
-                refuted, proof = self._test_sums(part, claim, reference, of_family=family is not None)
-            else:
-                refuted, proof = self._test_grid(part, claim)
+            found: list[RankTest | RankSumTest] = []
+            for order in break_ties(part.evidence, self.seed):
+                if reference is not None and self._adds_up(claim, part.alpha):
+                    found.append(self._test_sums(part, order, claim, reference, of_family=family is not None))
+                else:
+                    found.append(self._test_grid(part, order, claim))
+            proof = max(found, key=lambda proof: proof.p_value)
             tests.append(ClaimTest(
-                refuted=refuted,
+                refuted=proof.p_value <= part.alpha,
                 claim=claim,
                 confidence=confidence,
                 method=self._label(direction, sums=isinstance(proof, RankSumTest)),
@@ -155,8 +157,8 @@ class ExactRank:
             ))  # fmt: skip
         return strongest(tests)
 
-    def _bound(self, evidence: PairedRuns, delta: float, alpha: float, higher: bool) -> tuple[float, RankTest]:
-        ordered = break_ties(evidence, self.seed)
+    def _bound(self, part: OneWay, ordered: PairedRuns, delta: float) -> tuple[float, RankTest]:
+        alpha = part.alpha
         ranks = self._ranks(len(ordered.out_scores), len(ordered.in_scores))
         family = Points(delta, ordered.group_size)
         graded = ranks.grades(ordered, family, alpha / ranks.tests)
@@ -166,35 +168,33 @@ class ExactRank:
             epsilon = family.quantile(u, v, most_hits(self.simulations, alpha))
         elif epsilon > 0:
             epsilon = total_strength(*ranks.boundary(family, epsilon, alpha / ranks.tests), ranks, family, alpha)
-        return epsilon, _rank_proof(evidence, ordered, ranks, best, alpha, higher)
+        return epsilon, _rank_proof(part, ordered, ranks, best, alpha)
 
-    def _test_grid(self, part: OneWay, claim: Claim) -> tuple[bool, RankTest]:
-        evidence, ordered = part.evidence, break_ties(part.evidence, self.seed)
+    def _test_grid(self, part: OneWay, ordered: PairedRuns, claim: Claim) -> RankTest:
         ranks = self._ranks(len(ordered.out_scores), len(ordered.in_scores))
         family = family_of(claim, ordered.group_size)
         graded = ranks.grades(ordered, family, part.alpha / ranks.tests)
         p_value = self._p_value(ranks, family, float(graded.max()), claim, ordered.group_size, part.alpha)
-        proof = _rank_proof(evidence, ordered, ranks, int(np.argmax(graded)), p_value, part.higher)
-        return p_value <= part.alpha, proof
+        return _rank_proof(part, ordered, ranks, int(np.argmax(graded)), p_value)
 
-    def _test_sums(self, part: OneWay, claim: Claim, reference: Claim, of_family: bool) -> tuple[bool, RankSumTest]:
-        evidence, ordered = part.evidence, break_ties(part.evidence, self.seed)
+    def _test_sums(
+        self, part: OneWay, ordered: PairedRuns, claim: Claim, reference: Claim, of_family: bool
+    ) -> RankSumTest:
         n, m, size = len(ordered.out_scores), len(ordered.in_scores), ordered.group_size
         statistic = rank_sums(reference, size, n, m, self.seed, of_family)
         shown = statistic.shown(ordered)
         p_value = self._sums_p_value(statistic, float(statistic.statistic(shown)[0]), claim, size, part.alpha)
         k = statistic.most_telling(shown)
         rank, above = int(statistic.ranks[k]), int(shown[0, k])
-        threshold = float(np.sort(evidence.out_scores)[n - rank])
-        proof = RankSumTest(
+        threshold = float(np.sort(part.evidence.out_scores)[n - rank])
+        return RankSumTest(
             threshold=threshold if part.higher else -threshold,
-            counts=Counts(above, rank - 1, m - above, n + 1 - rank, evidence.relation, size),
+            counts=Counts(above, rank - 1, m - above, n + 1 - rank, ordered.relation, size),
             decided_by=statistic.decided_by(shown),
             p_value=p_value,
             higher=part.higher,
-            ties=ordered is not evidence,
+            ties=ordered is not part.evidence,
         )
-        return p_value <= part.alpha, proof
 
     def _sums_p_value(self, statistic: RankSums, seen: float, claim: Claim, size: int, alpha: float) -> float:
         """The probability under `claim` of so large a statistic; simulated at length only where it is close to α."""
@@ -203,7 +203,8 @@ class ExactRank:
             null = null_statistics(statistic, claim, size, simulations, self.seed)
             hits = simulations - int(np.searchsorted(null, seen, side="left"))
             p_value = simulated_p_value(hits, simulations)
-            if p_value <= alpha or hits - 4.0 * np.sqrt(hits + 1.0) > alpha * simulations:
+            # Few simulations refute only what is clear: a seed may be unlucky in so few.
+            if p_value <= alpha / 2 or hits - 4.0 * np.sqrt(hits + 1.0) > alpha * simulations:
                 break
         return p_value
 
@@ -263,24 +264,22 @@ class FamilyTest:
         return self.method._tested(evidence, claim, self, confidence, direction)
 
 
-def _rank_proof(
-    evidence: PairedRuns, ordered: PairedRuns, ranks: Ranks, best: int, p_value: float, higher: bool
-) -> RankTest:
+def _rank_proof(part: OneWay, ordered: PairedRuns, ranks: Ranks, best: int, p_value: float) -> RankTest:
     """The rank that says most, in the words of the scores as they were given."""
     a, b = (int(pair[best]) for pair in ranks.shown(ordered))
     of_out = best < len(ranks.out_top)
     if of_out:
-        threshold = float(np.sort(evidence.out_scores)[ranks.n - a])
+        threshold = float(np.sort(part.evidence.out_scores)[ranks.n - a])
     else:
-        threshold = float(np.sort(evidence.in_scores)[ranks.m - b])
+        threshold = float(np.sort(part.evidence.in_scores)[ranks.m - b])
     return RankTest(
-        threshold=threshold if higher else -threshold,
-        counts=Counts(b, a - 1, ranks.m - b, ranks.n + 1 - a, evidence.relation, evidence.group_size),
+        threshold=threshold if part.higher else -threshold,
+        counts=Counts(b, a - 1, ranks.m - b, ranks.n + 1 - a, ordered.relation, ordered.group_size),
         rank=a if of_out else ranks.m + 1 - b,
         of="out" if of_out else "in",
         p_value=p_value,
-        higher=higher,
-        ties=ordered is not evidence,
+        higher=part.higher,
+        ties=ordered is not part.evidence,
     )
 
 
@@ -303,7 +302,7 @@ def exact_rank(
 
     >>> rng = np.random.default_rng(0)
     >>> print(exact_rank(PairedRuns(rng.normal(size=1000), rng.normal(2, size=1000)), delta=1e-5))
-    ε ≥ 3.391 at δ = 1e-05 (add-remove), certified, 0.95 confidence, exact-rank (grid of ranks)
+    ε ≥ 3.476 at δ = 1e-05 (add-remove), certified, 0.95 confidence, exact-rank (grid of ranks)
     """
     method = ExactRank(rank=rank, calibrated=calibrated, seed=seed)
     return method.bound(evidence, delta=delta, confidence=confidence, direction=direction)

@@ -12,6 +12,7 @@ from scipy import special
 from epsilometer import checks
 from epsilometer.bounds.chance import rng_for
 from epsilometer.bounds.result import Guesses, Kind, LowerBound
+from epsilometer.bounds.ties import DRAWS
 from epsilometer.claims import PointClaim
 from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.evidence import OneRun
@@ -170,13 +171,16 @@ def guessed(method: str, evidence: OneRun, plan: Plan, seed: int) -> list[tuple[
         return [(Guesses(canaries, canaries, int(right.sum())), 1.0)]
     numbers = _numbers_of_guesses(plan, canaries)
     # Equal scores must be ordered without knowledge of the coins. The order of a file has that knowledge if somebody
-    # sorted it by membership, so a random order decides.
+    # sorted it by membership, so random orders decide: the least of several, as in ties.py.
     rng = rng_for(checks.whole("seed", seed, least=0), evidence.scores, evidence.member)
-    member = evidence.member[np.lexsort((rng.permutation(canaries), evidence.scores))]
-    right_from_top = np.concatenate([[0], np.cumsum(member[::-1])])
-    right_from_bottom = np.concatenate([[0], np.cumsum(~member)])
+    tied = len(np.unique(evidence.scores)) < canaries
+    ordered = [
+        evidence.member[np.lexsort((rng.permutation(canaries), evidence.scores))] for _ in range(DRAWS if tied else 1)
+    ]
+    from_top = [np.concatenate([[0], np.cumsum(member[::-1])]) for member in ordered]
+    from_bottom = [np.concatenate([[0], np.cumsum(~member)]) for member in ordered]
     return [
-        (Guesses(canaries, k + j, int(right_from_top[k] + right_from_bottom[j])), share)
+        (Guesses(canaries, k + j, min(int(a[k] + b[j]) for a, b in zip(from_top, from_bottom, strict=True))), share)
         for (k, j), share in numbers.items()
     ]
 

@@ -51,7 +51,7 @@ def blind_spot(
 
     >>> from epsilometer.claims import PointClaim
     >>> round(blind_spot(PointClaim(1.0, 1e-5), 500, 500), 3)
-    0.023
+    0.025
     """
     alpha = 1.0 - checks.confidence(confidence)
     low, high = 0, in_trials + 1  # the fewest in-scores above all out-scores that refute the claim

@@ -19,16 +19,20 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from epsilometer.claims import Claim, Floats
+from epsilometer.claims import Claim, CurveClaim, Floats, GaussianClaim, PointClaim
 from epsilometer.evidence import PairedRuns
 
 Integers = NDArray[np.int64]
+_KINDS = (PointClaim, GaussianClaim, CurveClaim)
+_Result = TypeVar("_Result")
 
 ENDS, MIDDLE = 26, 9
 LOWEST = (1, 2, 4, 7)
@@ -72,7 +76,7 @@ class RankSums:
     n: int
     m: int
     ranks: Integers  # from the top of the out-scores
-    weights: Floats  # (sums, ranks), none below 0
+    weights: Integers  # (sums, ranks), none below 0
     scales: tuple[_Scale, ...]  # of each part
     log_shares: Floats
     usual: tuple[Floats, Floats]  # mean and spread of each rank's count, under the claim that it is made for
@@ -113,23 +117,39 @@ class RankSums:
         return best
 
 
-def _raw_parts(shown: Integers, weights: Floats, m: int) -> Floats:
+def _raw_parts(shown: Integers, weights: Integers, m: int) -> Floats:
     counts, below_all = shown[:, :-1], shown[:, -1]
-    sums = counts @ weights.T
+    sums = counts @ weights.T  # of whole numbers: rounding that differs between one audit and many would refute falsely
     # The s-th lowest in-score lies above so many planned out-scores, which are evenly spaced in the logarithm there.
     below = sum(np.count_nonzero(counts > m - s, axis=1) for s in LOWEST)
     return np.column_stack([sums[:, 0], sums[:, 1], counts[:, 0], below, below_all]).astype(np.float64)
 
 
-@functools.lru_cache(maxsize=16)
+def _remembered(size: int) -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
+    """A cache for claims of our own kinds. Others might be equal and promise different things, or have no hash."""
+
+    def decorate(function: Callable[..., _Result]) -> Callable[..., _Result]:
+        cached = functools.lru_cache(maxsize=size)(function)
+
+        @functools.wraps(function)
+        def call(*args: Any) -> _Result:
+            ours = all(type(value) in _KINDS for value in args if isinstance(value, Claim))
+            return cached(*args) if ours else function(*args)
+
+        return call
+
+    return decorate
+
+
+@_remembered(16)
 def rank_sums(claim: Claim, group_size: int, n: int, m: int, seed: int, of_family: bool = False) -> RankSums:
     """The statistic that is made for a claim: chosen without any score."""
     ranks = _planned(n)
     u = ranks / (n + 1.0)
     g = claim.max_tpr(u, group_size)
     weights = np.stack([
-        np.diff(np.r_[0.0, (g[1:] + g[:-1]) / 2, 1.0]),
-        _bump(g, min(RARE / m, 0.5)),
+        _whole(np.diff(np.r_[0.0, (g[1:] + g[:-1]) / 2, 1.0])),
+        _whole(_bump(g, min(RARE / m, 0.5))),
     ])  # fmt: skip
     drawn = _simulated(claim, group_size, n, m, ranks, _SCALING, [seed, 3])
     scales = tuple(_Scale.of(column) for column in _raw_parts(drawn, weights, m).T)
@@ -138,6 +158,12 @@ def rank_sums(claim: Claim, group_size: int, n: int, m: int, seed: int, of_famil
     counts = drawn[:, :-1]
     usual = counts.mean(axis=0), counts.std(axis=0)
     return RankSums(n, m, ranks, weights, scales, np.log(shares), usual, of_family)
+
+
+def _whole(weights: Floats) -> Integers:
+    """Weights in millionths of their sum, at most."""
+    whole: Integers = np.rint(np.maximum(weights, 0.0) * (1e6 / weights.sum())).astype(np.int64)
+    return whole
 
 
 def _planned(n: int) -> Integers:
@@ -196,7 +222,7 @@ def _below_all(
     return below
 
 
-@functools.lru_cache(maxsize=64)
+@_remembered(64)
 def null_statistics(statistic: RankSums, claim: Claim, group_size: int, simulations: int, seed: int) -> Floats:
     """The statistic of simulated audits in which the ROC is the claim's, in rising order."""
     found = np.sort(statistic.statistic(statistic.simulated(claim, group_size, simulations, [seed, 4])))
