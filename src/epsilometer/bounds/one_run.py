@@ -35,6 +35,7 @@ Plan = int | tuple[int, int] | Threshold | None
 # show at one end only, all "in" or all "out". And what each kind of guess gets of α.
 BOTH, ONE_END = tuple(10.0 ** (-i / 2) for i in range(6)), tuple(10.0 ** (-i / 2) for i in range(2, 6))
 PRICES = {"both": 0.6, "in": 0.3, "out": 0.1}
+FEW_COINS = 40  # with fewer canaries, one unlucky order of equal scores would matter
 FEWEST = 8  # even if all are right, fewer guesses prove next to nothing at a share of α
 
 
@@ -171,12 +172,11 @@ def guessed(method: str, evidence: OneRun, plan: Plan, seed: int) -> list[tuple[
         return [(Guesses(canaries, canaries, int(right.sum())), 1.0)]
     numbers = _numbers_of_guesses(plan, canaries)
     # Equal scores must be ordered without knowledge of the coins. The order of a file has that knowledge if somebody
-    # sorted it by membership, so random orders decide: the least of several, as in ties.py.
+    # sorted it by membership, so a random order decides. Each pattern of coins has its own; where patterns are few, the
+    # least of several decides, as in ties.py.
     rng = rng_for(checks.whole("seed", seed, least=0), evidence.scores, evidence.member)
-    tied = len(np.unique(evidence.scores)) < canaries
-    ordered = [
-        evidence.member[np.lexsort((rng.permutation(canaries), evidence.scores))] for _ in range(DRAWS if tied else 1)
-    ]
+    draws = DRAWS if canaries < FEW_COINS else 1
+    ordered = [evidence.member[np.lexsort((rng.permutation(canaries), evidence.scores))] for _ in range(draws)]
     from_top = [np.concatenate([[0], np.cumsum(member[::-1])]) for member in ordered]
     from_bottom = [np.concatenate([[0], np.cumsum(~member)]) for member in ordered]
     return [

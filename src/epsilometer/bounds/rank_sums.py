@@ -161,8 +161,8 @@ def rank_sums(claim: Claim, group_size: int, n: int, m: int, seed: int, of_famil
 
 
 def _whole(weights: Floats) -> Integers:
-    """Weights in millionths of their sum, at most."""
-    whole: Integers = np.rint(np.maximum(weights, 0.0) * (1e6 / weights.sum())).astype(np.int64)
+    """Weights in millionths of their sum; none at all where a claim promises nothing."""
+    whole: Integers = np.rint(np.maximum(weights, 0.0) * (1e6 / max(weights.sum(), 1e-300))).astype(np.int64)
     return whole
 
 

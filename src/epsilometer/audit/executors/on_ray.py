@@ -35,11 +35,15 @@ class OnRay:
         ours = not ray.is_initialized()
         if ours:
             self._start(ray)
+        waiting: dict[Any, Task] = {}
         try:
-            yield from self._play(ray, plan, groups)
+            yield from self._play(ray, plan, groups, waiting)
         finally:
             if ours:
-                ray.shutdown()
+                ray.shutdown()  # which ends unfinished tasks, too; cancelling them first can fail a check in Ray 2.60
+            else:
+                for unfinished in waiting:
+                    ray.cancel(unfinished)  # not by force, which may end this process
 
     def _start(self, ray: Any) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # an audit tells nobody
@@ -57,32 +61,27 @@ class OnRay:
                 "ray status tells; a cluster with a token needs RAY_AUTH_MODE=token here too",
             ) from None  # fmt: skip
 
-    def _play(self, ray: Any, plan: Plan, groups: Groups) -> Iterator[Played]:
+    def _play(self, ray: Any, plan: Plan, groups: Groups, waiting: dict[Any, Task]) -> Iterator[Played]:
         job, key = ray.put(Job.of(plan)), plan.fingerprint()
         remote = ray.remote(num_cpus=1, max_retries=0)(_play_task)  # retries are ours, trial by trial
-        waiting: dict[Any, Task] = {}
         retries: deque[Task] = deque()
-        try:
-            while True:
-                while len(waiting) < _AHEAD * self._cores(ray) and (task := next_task(retries, groups)) is not None:
-                    waiting[remote.remote(job, key, task.trials)] = task
-                if not waiting:
-                    return
-                (done, *_), _ = ray.wait(list(waiting), num_returns=1)
-                task = waiting.pop(done)
-                try:
-                    played = ray.get(done)
-                except ray.exceptions.RayTaskError as error:  # raised by the trial
-                    if isinstance(error.cause, EpsilometerError):
-                        raise error.cause from None
-                    retries.extend(task.again(f"{type(error.cause).__name__}: {error.cause}"))
-                except ray.exceptions.RayError as error:  # its process or its node is gone
-                    retries.extend(task.again(type(error).__name__))
-                else:
-                    yield played
-        finally:
-            for unfinished in waiting:
-                ray.cancel(unfinished)  # not by force, which may end this process (a failed check in Ray 2.60)
+        while True:
+            while len(waiting) < _AHEAD * self._cores(ray) and (task := next_task(retries, groups)) is not None:
+                waiting[remote.remote(job, key, task.trials)] = task
+            if not waiting:
+                return
+            (done, *_), _ = ray.wait(list(waiting), num_returns=1)
+            task = waiting.pop(done)
+            try:
+                played = ray.get(done)
+            except ray.exceptions.RayTaskError as error:  # raised by the trial
+                if isinstance(error.cause, EpsilometerError):
+                    raise error.cause from None
+                retries.extend(task.again(f"{type(error.cause).__name__}: {error.cause}"))
+            except ray.exceptions.RayError as error:  # its process or its node is gone
+                retries.extend(task.again(type(error).__name__))
+            else:
+                yield played
 
     def _cores(self, ray: Any) -> int:
         """Of the cluster as it is now: nodes come and go."""
