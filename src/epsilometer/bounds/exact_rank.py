@@ -4,7 +4,7 @@ A rank is fixed before the scores are seen; the threshold is the score that has 
 known laws (see rank_pairs.py), so that there is no nuisance parameter and no α/2 for each rate. A grid of ranks costs a
 union bound or, better, is calibrated by simulation at the least-favourable pair, which knows how the ranks depend on
 each other; the error of the simulation is paid for (see chance.py). Bounds on ε and tests of points go by that grid; a
-curve is tested by what all ranks show together (see rank_sums.py), which needs about half of the trials.
+curve is tested by what all ranks show together (see rank_sums.py), which needs fewer trials.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class ExactRank:
     ) -> float:
         """The probability that so many trials refute `claim` when the attack attains the curve `truth`.
 
-        No audit is simulated: the least strength that the test refutes fixes a boundary of rank pairs, and an
-        attack crosses it or not.
+        For a point no audit is simulated: the least strength that the test refutes fixes a boundary of rank pairs, and an
+        attack crosses it or not. For a curve, what such attacks show is simulated.
         """
         alpha = 1.0 - checks.confidence(confidence)
         if self._adds_up(claim, alpha):
