@@ -101,8 +101,8 @@ class ExactRank:
     ) -> float:
         """The probability that so many trials refute `claim` when the attack attains the curve `truth`.
 
-        For a point no audit is simulated: the least strength that the test refutes fixes a boundary of rank pairs, and an
-        attack crosses it or not. For a curve, what such attacks show is simulated.
+        For a point no audit is simulated: the least strength that the test refutes fixes a boundary of rank pairs, and
+        an attack crosses it or not. For a curve, what such attacks show is simulated.
         """
         alpha = 1.0 - checks.confidence(confidence)
         if self._adds_up(claim, alpha):
