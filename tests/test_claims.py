@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from epsilometer import CurveClaim, GaussianClaim, InvalidInput, PointClaim, Relation, RelationMismatch
@@ -25,6 +25,7 @@ def test_a_point_obeys_both_inequalities(epsilon: float, delta: float, fpr: floa
 
 
 @given(st.floats(0.01, 5), rates, rates)
+@example(0.125, 1.0, 2.2250738585e-313)
 def test_curves_are_monotone_and_above_chance(mu: float, a: float, b: float) -> None:
     claim = GaussianClaim(mu)
     low, high = sorted((a, b))

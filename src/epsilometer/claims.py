@@ -192,13 +192,13 @@ class GaussianClaim(Claim):
         object.__setattr__(self, "relation", Relation.of(self.relation))
 
     def _max_tpr(self, fpr: Floats) -> Floats:
-        if math.isinf(self.mu):
-            return np.ones_like(fpr)
-        tpr: Floats = special.ndtr(special.ndtri(fpr) + self.mu)
-        return tpr
+        return self._group_max_tpr(fpr, 1)
 
     def _group_max_tpr(self, rates: Floats, size: int) -> Floats:
-        return np.ones_like(rates) if math.isinf(self.mu) else special.ndtr(special.ndtri(rates) + size * self.mu)
+        if math.isinf(self.mu):
+            return np.ones_like(rates)
+        tpr: Floats = special.ndtr(special.ndtri(rates) + size * self.mu)
+        return np.maximum(tpr, rates)  # guessing is always allowed; the smallest rates vanish in the quantile
 
     def delta_at(self, epsilon: float) -> float:
         """δ(ε) = Φ(−ε/μ + μ/2) − e^ε·Φ(−ε/μ − μ/2)."""

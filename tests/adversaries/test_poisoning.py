@@ -60,7 +60,7 @@ def data() -> Dataset:
 # -- every poisoning -------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     copies=st.integers(1, 6),
     relation=st.sampled_from(RELATIONS),

@@ -103,7 +103,7 @@ def test_delta_near_one_needs_no_epsilon() -> None:
     assert ends(Counts(tp=1000, fp=0, fn=0, tn=1000), delta=1 - 1e-9) == (0.0, 0.0)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(*[st.integers(0, 60)] * 4, st.sampled_from([0.0, 1e-5, 0.01]), st.integers(1, 2))
 def test_symmetries_and_order(tp: int, fp: int, fn: int, tn: int, delta: float, size: int) -> None:
     if tp + fn == 0 or fp + tn == 0:

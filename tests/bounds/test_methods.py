@@ -37,7 +37,7 @@ def gaussian_runs(mu: float, n: int = 300, m: int = 300, seed: int = 0, k: int =
     return PairedRuns(rng.normal(size=n), rng.normal(mu, size=m), group_size=k)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(scores, scores, names, st.sampled_from(["higher", "lower", "either"]), st.integers(1, 3))
 def test_any_scores_give_a_number(outs, ins, name: str, direction: str, k: int) -> None:
     runs = PairedRuns(outs, ins, group_size=k)
@@ -196,7 +196,7 @@ def test_equal_worlds_are_not_paired_score_by_score() -> None:
     assert np.mean(ordered.out_scores == ordered.in_scores) < 0.1
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(st.integers(1, 60), st.floats(0, 5), st.integers(0, 999), st.booleans())
 def test_the_boundary_has_what_was_shown(n: int, mu: float, seed: int, discrete: bool) -> None:
     """Else the simulated event would be rarer than what was seen, and its p-value too small."""

@@ -72,7 +72,7 @@ LOSSES = st.sampled_from(["cross-entropy", "logistic", "squared"])
 CLIPPINGS = st.sampled_from(["flat", "per-layer", "automatic"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(st.integers(1, 4), min_size=0, max_size=2),
     st.integers(1, 4),
@@ -150,7 +150,7 @@ def test_both_backends_give_the_same_trials_within_rounding(changes) -> None:
         np.testing.assert_allclose(ours[0], ours[1], atol=tolerance)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(st.integers(1, 20), min_size=0, max_size=3),
     st.integers(1, 40),

@@ -83,7 +83,7 @@ def oracle(recipe: Recipe, data: Dataset, seed: np.random.SeedSequence) -> np.nd
 
 
 @pytest.mark.parametrize("backend", ["compiled", "portable"])
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     shape=shapes,
     records=st.integers(3, 12),
