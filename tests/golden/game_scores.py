@@ -1,7 +1,7 @@
 """Scores of every adversary × model × sampling × relation, in short plans: what no change of design may move.
 
-    python tests/golden/game_scores.py          compares with the file, bit by bit
-    python tests/golden/game_scores.py --write  writes it anew; only where scores change on purpose (TRIAL_VERSION)
+python tests/golden/game_scores.py          compares with the file, bit by bit
+python tests/golden/game_scores.py --write  writes it anew; only where scores change on purpose (TRIAL_VERSION)
 """
 
 from __future__ import annotations
@@ -63,21 +63,24 @@ def cells() -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         for settings in SETTINGS.get(name, [{}]):
             told = ", ".join(f"{key} = {value}" for key, value in settings.items())
-            yield f"{name}({told}) {model} {sampling} {relation}", {
-                "claim": {"epsilon": 4.0, "relation": relation},
-                "data": {"classes": [0, 1, 2], "per_class": 12},
-                "model": models[model],
-                "training": {
-                    "noise_multiplier": 1.0,
-                    "steps": 4,
-                    "sampling": sampling,
-                    "sample_rate": 1.0 if sampling == "full" else 0.25,
-                    "optimizer": "momentum" if model == "mlp" else "sgd",
+            yield (
+                f"{name}({told}) {model} {sampling} {relation}",
+                {
+                    "claim": {"epsilon": 4.0, "relation": relation},
+                    "data": {"classes": [0, 1, 2], "per_class": 12},
+                    "model": models[model],
+                    "training": {
+                        "noise_multiplier": 1.0,
+                        "steps": 4,
+                        "sampling": sampling,
+                        "sample_rate": 1.0 if sampling == "full" else 0.25,
+                        "optimizer": "momentum" if model == "mlp" else "sgd",
+                    },
+                    "adversary": {"name": name, **settings},
+                    "audit": {"trials": TRIALS, "seed": 5},
+                    "faults": {"noise_scale": 0.5 if sampling == "full" else 1.0},
                 },
-                "adversary": {"name": name, **settings},
-                "audit": {"trials": TRIALS, "seed": 5},
-                "faults": {"noise_scale": 0.5 if sampling == "full" else 1.0},
-            }
+            )
 
 
 def played(spec: dict[str, Any]) -> dict[str, Any]:

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from game_scores import FILE, MODULE, cells, machine, module, played
 
 from epsilometer.training import MODELS, register
-from game_scores import FILE, MODULE, cells, machine, module, played
 
 KEPT = json.loads(FILE.read_text())
 SPECS = dict(cells())
