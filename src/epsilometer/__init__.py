@@ -9,7 +9,6 @@ __version__ = "0.1.0"
 _HOMES = {
     "epsilometer.accounting": ("DpSgd", "UpperBound", "account", "calibrate", "compare", "curve"),
     "epsilometer.adversaries": (
-        "Access",
         "AdaptivePoison",
         "Api",
         "Backdoor",
@@ -26,7 +25,6 @@ _HOMES = {
     ),
     "epsilometer.audit": (
         "AuditResult",
-        "Faults",
         "Inline",
         "Local",
         "OnRay",
@@ -81,6 +79,7 @@ _HOMES = {
     "epsilometer.evidence": ("Counts", "Membership", "OneRun", "PairedRuns", "PerStep"),
     "epsilometer.mechanisms": ("PrivateRidge", "audit_ridge"),
     "epsilometer.report": ("summary", "to_json"),
+    "epsilometer.subjects": ("Access", "DpSgdTraining", "Faults", "Insertion", "Observer", "Subject"),
     "epsilometer.training": ("Poisoner", "Recipe", "Watcher", "train", "train_many"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -89,7 +88,6 @@ __all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
 if TYPE_CHECKING:
     from epsilometer.accounting import DpSgd, UpperBound, account, calibrate, compare, curve
     from epsilometer.adversaries import (
-        Access,
         AdaptivePoison,
         Api,
         Backdoor,
@@ -106,7 +104,6 @@ if TYPE_CHECKING:
     )
     from epsilometer.audit import (
         AuditResult,
-        Faults,
         Inline,
         Local,
         OnRay,
@@ -160,6 +157,7 @@ if TYPE_CHECKING:
     from epsilometer.evidence import Counts, Membership, OneRun, PairedRuns, PerStep
     from epsilometer.mechanisms import PrivateRidge, audit_ridge
     from epsilometer.report import summary, to_json
+    from epsilometer.subjects import Access, DpSgdTraining, Faults, Insertion, Observer, Subject
     from epsilometer.training import Poisoner, Recipe, Watcher, train, train_many
 
 

@@ -2,12 +2,16 @@
 
 One convention, stated here and nowhere else: **a higher score means "member"**. A test with threshold t
 says "member" iff score > t. World 1 ("in") has the canary, world 0 ("out") has not.
+
+Each kind of evidence also says how it comes about: of which worlds there are trials and how many if nobody says, what
+a trial is to be given (`side`: its world, or coins), and how results become evidence (`collect`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from epsilometer import checks
 from epsilometer.claims import Floats, Relation
 from epsilometer.errors import InvalidInput
+from epsilometer.seeds import Stream, seed_of
+
+OUT, IN = int(Stream.OUT), int(Stream.IN)
+Trial = tuple[int, int]  # (world, index); a training with canaries has them by coins, and counts as world 1
+Coins = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -76,10 +85,38 @@ class PairedRuns:
     PairedRuns(2 out, 3 in, add-remove)
     """
 
+    worlds: ClassVar[tuple[int, ...]] = (OUT, IN)
+    usual_trials: ClassVar[int] = 500  # of each world
+    least_trials: ClassVar[int] = 2
+    trials_are: ClassVar[str] = "counted for each world"
+    scores_a_trial: ClassVar[int | None] = 1
+    independent: ClassVar[bool] = True  # whether each score is of a training of its own
     out_scores: Floats
     in_scores: Floats
     relation: Relation
     group_size: int
+
+    @staticmethod
+    def side(seed: int, trial: Trial, scores: int) -> int:
+        """The world of a trial."""
+        return trial[0]
+
+    @classmethod
+    def collect(
+        cls, results: Mapping[Trial, Floats], count: int, seed: int, relation: Relation, group_size: int
+    ) -> Self:
+        """What the first `count` trials of each world have shown."""
+        out_scores, in_scores = (np.concatenate([results[world, i] for i in range(count)]) for world in (OUT, IN))
+        return cls(out_scores, in_scores, relation, group_size)
+
+    @classmethod
+    def always_right(cls, trials: int, scores: int, relation: Relation, group_size: int) -> Self:
+        """What an attack that is never wrong shows in so many trials."""
+        ranks = np.arange(trials, dtype=np.float64)
+        return cls(ranks - trials, ranks, relation, group_size)
+
+    def as_pairs(self) -> PairedRuns:
+        return self
 
     def __init__(
         self,
@@ -106,8 +143,8 @@ class PairedRuns:
 
     def table(self) -> tuple[str, list[tuple[int, float]]]:
         """The name of the column that says which world, and (world, score) of each trial."""
-        worlds = ((0, self.out_scores), (1, self.in_scores))
-        return "world", [(world, float(score)) for world, scores in worlds for score in scores]
+        sides = ((0, self.out_scores), (1, self.in_scores))
+        return "world", [(world, float(score)) for world, scores in sides for score in scores]
 
     def describe(self) -> str:
         return f"{len(self.out_scores)} without and {len(self.in_scores)} with the canary"
@@ -127,10 +164,40 @@ class CoinFlips:
 
     things: ClassVar[str] = "scores"
     included: ClassVar[str] = "included"
+    worlds: ClassVar[tuple[int, ...]] = (IN,)
+    usual_trials: ClassVar[int] = 1
+    least_trials: ClassVar[int] = 1
+    trials_are: ClassVar[str] = "trainings with all canaries"
+    scores_a_trial: ClassVar[int | None] = None  # as many as there are canaries
+    independent: ClassVar[bool] = False
     scores: Floats
-    member: NDArray[np.bool_]
+    member: Coins
     relation: Relation
     group_size: int
+
+    @staticmethod
+    def side(seed: int, trial: Trial, scores: int) -> Coins:
+        """Who is in a training: the coins."""
+        return toss_coins(seed, trial[1], scores)
+
+    @classmethod
+    def collect(
+        cls, results: Mapping[Trial, Floats], count: int, seed: int, relation: Relation, group_size: int
+    ) -> Self:
+        """What the first `count` trainings have shown together; each has coins of its own (see `pool_runs`)."""
+        seen = [results[IN, index] for index in range(count)]
+        coins = [toss_coins(seed, index, len(scores)) for index, scores in enumerate(seen)]
+        return cls(np.concatenate(seen), np.concatenate(coins), relation, group_size)
+
+    @classmethod
+    def always_right(cls, trials: int, scores: int, relation: Relation, group_size: int) -> Self:
+        """What an attack that is never wrong shows in so many trainings."""
+        member = np.arange(scores * trials) % 2
+        return cls(member.astype(np.float64), member, relation, group_size)
+
+    def as_pairs(self) -> PairedRuns:
+        """As if they were independent: good enough to see how strong an attack was, and for nothing else."""
+        return PairedRuns(self.scores[~self.member], self.scores[self.member], self.relation)
 
     def __init__(
         self,
@@ -186,6 +253,7 @@ class PerStep(CoinFlips):
     """
 
     things, included = "scores of single steps", "with a gradient"
+    usual_trials = 2
 
     def table(self) -> tuple[str, list[tuple[int, float]]]:
         """As for others, under another name: no bound for runs may take the file for its own."""
@@ -212,6 +280,16 @@ class Membership:
     def __repr__(self) -> str:
         members = int(self.member.sum())
         return f"Membership({len(self.scores)} records, {members} member{'s' * (members != 1)})"
+
+
+Evidence = PairedRuns | CoinFlips  # what games end in
+KINDS: dict[str, type[Evidence]] = {kind.__name__: kind for kind in (PairedRuns, OneRun, PerStep)}
+
+
+def toss_coins(seed: int, index: int, canaries: int) -> Coins:
+    """Which canaries are in the training `index` of a plan with that seed."""
+    tossed: Coins = np.random.default_rng(seed_of(seed, Stream.COINS, index)).random(canaries) < 0.5
+    return tossed
 
 
 def _check_game(evidence: PairedRuns | CoinFlips | Counts) -> None:

@@ -5,22 +5,13 @@ from epsilometer.adversaries.api import Api
 from epsilometer.adversaries.backdoor import Backdoor
 from epsilometer.adversaries.canaries import Canaries
 from epsilometer.adversaries.clipbkd import ClipBkd
-from epsilometer.adversaries.game import (
-    IN,
-    OUT,
-    Adversary,
-    CanaryGame,
-    CanaryWatcher,
-    Game,
-    ScoringWatcher,
-)
+from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.adversaries.gradient import Gradient
 from epsilometer.adversaries.gradient_steps import GradientSteps
 from epsilometer.adversaries.hidden_state import HiddenState
 from epsilometer.adversaries.intermediate import Intermediate
 from epsilometer.adversaries.malicious_dataset import MaliciousDataset
 from epsilometer.adversaries.membership import MembershipAttack
-from epsilometer.adversaries.powers import Access, Controls, Sees, ThreatModel
 from epsilometer.adversaries.static_poison import StaticPoison
 from epsilometer.adversaries.worst_case_init import WorstCaseInit
 
@@ -33,19 +24,13 @@ ADVERSARIES: dict[str, type[Adversary]] = {
 
 __all__ = [
     "ADVERSARIES",
-    "IN",
     "LADDER",
-    "OUT",
-    "Access",
     "AdaptivePoison",
     "Adversary",
     "Api",
     "Backdoor",
     "Canaries",
-    "CanaryGame",
-    "CanaryWatcher",
     "ClipBkd",
-    "Controls",
     "Game",
     "Gradient",
     "GradientSteps",
@@ -53,9 +38,8 @@ __all__ = [
     "Intermediate",
     "MaliciousDataset",
     "MembershipAttack",
-    "ScoringWatcher",
-    "Sees",
+    "Prepared",
     "StaticPoison",
-    "ThreatModel",
     "WorstCaseInit",
+    "two_worlds",
 ]

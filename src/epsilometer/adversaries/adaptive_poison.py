@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.adversaries.game import IN, Game
+from epsilometer.adversaries.game import Game, Prepared
 from epsilometer.adversaries.intermediate import Intermediate
-from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
-from epsilometer.adversaries.static_poison import STRIDE, static_poison
-from epsilometer.adversaries.target import Checkpoints, Target
+from epsilometer.adversaries.static_poison import STRIDE
+from epsilometer.adversaries.target import Target
 from epsilometer.claims import Floats, Relation
-from epsilometer.data import Dataset
-from epsilometer.training import Array, Labels, ModuleNetwork, Network, Recipe, network_for, record_losses
+from epsilometer.evidence import IN
+from epsilometer.subjects import Controls, Insertion, Sees, Subject, ThreatModel, own_training
+from epsilometer.training import Array, Labels, ModuleNetwork, Network, Recipe, record_losses
 
 ITERATIONS = 5  # of the ascent, in every step
 ALIGNED = 1e-3  # the sine of an angle that is nil
@@ -34,18 +34,16 @@ class AdaptivePoison(Intermediate):
     summary: ClassVar[str] = "a fresh poison before every step (Nasr et al. 2021, adversary 4)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.RECORDS_IN_STEPS,))
 
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
-        query = static_poison(recipe, data, self.shadows, seed)
-        network = network_for(recipe, data)
+    def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
+        game, training = super().craft(subject, relation, prepared), own_training(subject)
+        query, data = Target.of(prepared), subject.data
         box = data.x.min(axis=0), data.x.max(axis=0)
-        poisons = _Poisons(query.place(data, relation), network, recipe, query, box)
+        poisons = _Poisons(query.place(data, relation), training.network, training.recipe, query, box)
 
-        def watch(world: int) -> Checkpoints:
-            watcher = Checkpoints(network, recipe.loss, query, self.statistic)
-            watcher.poisoner = poisons if world == IN else None
-            return watcher
+        def insert(world: int, seed: np.random.SeedSequence) -> Insertion:
+            return replace(game.insert(world, seed), poisoner=poisons if world == IN else None)
 
-        return Game(*query.worlds(data, relation), relation, 1, watch)
+        return replace(game, insert=insert)
 
 
 class _Poisons:

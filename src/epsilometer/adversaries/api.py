@@ -8,12 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from epsilometer import checks
-from epsilometer.adversaries.game import Adversary, Game
-from epsilometer.adversaries.powers import Sees, ThreatModel
-from epsilometer.adversaries.target import final_loss, natural_target
+from epsilometer.adversaries.game import Adversary, Game, Prepared
+from epsilometer.adversaries.target import Target, final_loss, natural_target
 from epsilometer.claims import Relation
-from epsilometer.data import Dataset
-from epsilometer.training import Recipe, network_for
+from epsilometer.subjects import Sees, Subject, ThreatModel
 
 
 @dataclass(frozen=True)
@@ -26,13 +24,15 @@ class Api(Adversary):
     record: int | None = None
     name: ClassVar[str] = "api"
     summary: ClassVar[str] = "a natural record, by its final loss (Nasr et al. 2021, adversary 1)"
-    threat: ClassVar[ThreatModel] = ThreatModel(Sees.FINAL_MODEL, ())
+    threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, ())
 
     def __post_init__(self) -> None:
         if self.record is not None:
             checks.whole("record", self.record, least=0)
 
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
-        target = natural_target(data, self.record, seed)
-        network = network_for(recipe, data)
-        return Game(*target.worlds(data, relation), relation, 1, lambda _: final_loss(network, recipe.loss, target))
+    def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
+        return natural_target(subject.data, self.record, seed).prepared()
+
+    def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
+        target = Target.of(prepared)
+        return Game(relation, target.inserted(subject.data, relation), lambda: final_loss(subject.loss, target))

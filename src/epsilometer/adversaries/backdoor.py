@@ -9,13 +9,13 @@ import numpy as np
 
 from epsilometer import checks
 from epsilometer.adversaries.final_model import FinalOutputs
-from epsilometer.adversaries.game import Adversary, Game
+from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.adversaries.poisoning import Poison
-from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset, FeatureDataset
 from epsilometer.errors import InvalidInput
-from epsilometer.training import Array, Recipe, network_for, record_losses
+from epsilometer.subjects import Controls, Sees, Subject, ThreatModel
+from epsilometer.training import Array, record_losses
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Backdoor(Adversary):
     probes: int = 100
     name: ClassVar[str] = "backdoor"
     summary: ClassVar[str] = "a pattern in the corner of images, and another label (Gu et al. 2017)"
-    threat: ClassVar[ThreatModel] = ThreatModel(Sees.FINAL_MODEL, (Controls.RECORDS,))
+    threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS,))
 
     def __post_init__(self) -> None:
         checks.group_size(self.copies, "copies")
@@ -56,7 +56,8 @@ class Backdoor(Adversary):
         marked[..., : self.size, : self.size] = 1.0
         return marked.reshape(images.shape)
 
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
+    def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
+        data = subject.data
         if self.target >= data.classes:
             raise InvalidInput("target", self.target, f"a class of {data.name}, 0 to {data.classes - 1}")
         others = np.flatnonzero(data.y != self.target)
@@ -64,16 +65,18 @@ class Backdoor(Adversary):
             expected = f"at most the {len(others)} records of {data.name} that are not of class {self.target}"
             raise InvalidInput("copies + probes", self.copies + self.probes, expected, "ask for fewer of either")
         chosen = others[np.random.default_rng(seed).permutation(len(others))[: self.copies + self.probes]]
-        rows = chosen[: self.copies]
-        marked = self._marked(data, chosen)
+        return {"rows": chosen[: self.copies], "marked": self._marked(data, chosen)}
+
+    def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
+        data, rows, marked = subject.data, prepared["rows"], prepared["marked"]
         poison = Poison(marked[: self.copies], self.target, int(data.y[rows[0]]))
-        out_data, in_data = poison.worlds(data, relation, rows, "row")
-        network, labels = network_for(recipe, data), np.full(len(marked), self.target)
+        inserted = two_worlds(*poison.worlds(data, relation, rows, "row"))
+        labels = np.full(len(marked), self.target)
 
         def score(outputs: Array) -> float:
-            return -float(record_losses(outputs, labels, recipe.loss).mean())
+            return -float(record_losses(outputs, labels, subject.loss).mean())
 
-        return Game(out_data, in_data, relation, self.copies, lambda _: FinalOutputs(network, marked, score))
+        return Game(relation, inserted, lambda: FinalOutputs(marked, score), self.copies)
 
     def _marked(self, data: Dataset, rows: np.ndarray) -> Array:
         if isinstance(data, FeatureDataset):

@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer import checks
-from epsilometer.adversaries.game import Adversary, CanaryGame, CanaryWatcher
-from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
+from epsilometer.adversaries.final_model import FinalOutputs
+from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput, unknown_name
-from epsilometer.evidence import OneRun
-from epsilometer.training import Array, Labels, ModuleNetwork, Network, Recipe, network_for, record_losses
+from epsilometer.evidence import Coins, OneRun
+from epsilometer.subjects import Controls, Insertion, Observer, Sees, Subject, ThreatModel, own_training
+from epsilometer.subjects.subject import Addition
+from epsilometer.training import Array, Labels, ModuleNetwork, Network, Recipe, record_losses
 
 KINDS = ("gradients", "records")
 VIEWS = ("updates", "model")
@@ -40,7 +42,7 @@ class Canaries(Adversary):
     sees: str = "updates"
     name: ClassVar[str] = "canaries"
     summary: ClassVar[str] = "many canaries in one training, each by a coin (Steinke et al. 2023)"
-    gives: ClassVar[type] = OneRun
+    gives = OneRun
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.GRADIENTS,))
 
     def __post_init__(self) -> None:
@@ -53,42 +55,60 @@ class Canaries(Adversary):
 
     @property
     def needs(self) -> ThreatModel:
-        seen = Sees.EVERY_MODEL if self.sees == "updates" else Sees.FINAL_MODEL
+        seen = Sees.EVERY_MODEL if self.sees == "updates" else Sees.PREDICTIONS
         return ThreatModel(seen, (Controls.GRADIENTS if self.kind == "gradients" else Controls.RECORDS,))
 
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> CanaryGame:
+    def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
+        data, rng = subject.data, np.random.default_rng(seed)
         if relation is Relation.REPLACE:
             raise InvalidInput("relation", relation.value, "add-remove or zero-out: a coin puts a canary in or not")
-        network = network_for(recipe, data)
         if self.kind == "gradients":
-            if not recipe.is_accounted:
+            training = own_training(subject)
+            if not training.recipe.is_accounted:
                 raise InvalidInput(
-                    "sampling", recipe.sampling, "poisson or full for gradients that toss their own coins"
+                    "sampling", training.recipe.sampling, "poisson or full for gradients that toss their own coins"
                 )
-            places = np.random.default_rng(seed).permutation(network.parameters)
-            chosen = places[np.arange(self.canaries) % network.parameters]
-            return CanaryGame(
-                self.canaries, relation, lambda _: data,
-                lambda coins, own: _Diracs(network, recipe, data, chosen, coins, own),
-            )  # fmt: skip
+            places = rng.permutation(training.network.parameters)
+            return {"places": places[np.arange(self.canaries) % len(places)]}
         if self.canaries > len(data):
             raise InvalidInput("canaries", self.canaries, f"at most the {len(data)} records of {data.name}")
-        rng = np.random.default_rng(seed)
         rows = rng.choice(len(data), self.canaries, replace=False)
-        wrong = (data.y[rows] + rng.integers(1, data.classes, len(rows))) % data.classes
+        return {"rows": rows, "wrong": (data.y[rows] + rng.integers(1, data.classes, len(rows))) % data.classes}
+
+    def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
+        if self.kind == "gradients":
+            return self._gradients(subject, relation, prepared["places"])
+        data, rows, wrong = subject.data, prepared["rows"], prepared["wrong"]
         labels = data.y.copy()
         labels[rows] = wrong
 
-        def world(coins: NDArray[np.bool_]) -> Dataset:
+        def insert(coins: Coins, _: np.random.SeedSequence) -> Insertion:
             kept = np.ones(len(data), bool)
             kept[rows[~coins]] = False
-            return Dataset(data.name, data.x[kept], labels[kept], data.classes)
+            return Insertion(Dataset(data.name, data.x[kept], labels[kept], data.classes))
 
-        def watch(_: NDArray[np.bool_], __: np.random.SeedSequence) -> CanaryWatcher:
-            watcher = _SeesUpdates if self.sees == "updates" else _SeesModel
-            return watcher(network, recipe, data.x[rows], wrong)
+        def observe() -> Observer:
+            if self.sees == "model":
+                return FinalOutputs(data.x[rows], lambda outputs: -record_losses(outputs, wrong))
+            training = own_training(subject)
+            return _SeesUpdates(training.network, training.recipe, data.x[rows], wrong)
 
-        return CanaryGame(self.canaries, relation, world, watch)
+        return Game(relation, insert, observe, scores=self.canaries)
+
+    def _gradients(self, subject: Subject, relation: Relation, places: NDArray[np.int64]) -> Game:
+        training, data = own_training(subject), subject.data
+        recipe, network = training.recipe, training.network
+
+        def insert(coins: Coins, seed: np.random.SeedSequence) -> Insertion:
+            included, rng = places[coins], np.random.default_rng(seed)
+
+            def additions(_: int) -> Addition:
+                sampled = included[rng.random(len(included)) < recipe.sample_rate]
+                return sampled, np.full(len(sampled), recipe.clip_norm)
+
+            return Insertion(data, additions=additions)
+
+        return Game(relation, insert, lambda: _SeesPlaces(network, recipe, data, places), scores=self.canaries)
 
 
 def expected_gradient(network: Network | ModuleNetwork, recipe: Recipe, data: Dataset, parameters: Array) -> Array:
@@ -98,8 +118,8 @@ def expected_gradient(network: Network | ModuleNetwork, recipe: Recipe, data: Da
     return recipe.sample_rate * whole
 
 
-class _Diracs(CanaryWatcher):
-    """Adds C at an included canary's place with probability q in each step, and adds up what is seen there.
+class _SeesPlaces(Observer):
+    """Adds up what is seen at every canary's place, where an included one adds C with probability q in each step.
 
     What the natural records are expected to contribute at the model before the step is known, and taken off.
     """
@@ -107,36 +127,24 @@ class _Diracs(CanaryWatcher):
     stepwise = True
 
     def __init__(
-        self,
-        network: Network | ModuleNetwork,
-        recipe: Recipe,
-        data: Dataset,
-        places: NDArray[np.int64],
-        coins: NDArray[np.bool_],
-        seed: np.random.SeedSequence,
+        self, network: Network | ModuleNetwork, recipe: Recipe, data: Dataset, places: NDArray[np.int64]
     ) -> None:
-        self._network, self._recipe, self._data = network, recipe, data
-        self._places, self._included = places, places[coins]
-        self._rng = np.random.default_rng(seed)
+        self._network, self._recipe, self._data, self._places = network, recipe, data, places
         self._natural: Array = np.zeros(0)
         self._seen = np.zeros(len(places))
 
     def before(self, step: int, parameters: Array) -> None:
         self._natural = expected_gradient(self._network, self._recipe, self._data, parameters)
 
-    def contribute(self, step: int, gradient_sum: Array) -> None:
-        sampled = self._included[self._rng.random(len(self._included)) < self._recipe.sample_rate]
-        np.add.at(gradient_sum, sampled, self._recipe.clip_norm)
-
     def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
         self._seen += (noisy_sum - self._natural)[self._places]
         return False
 
-    def scores(self) -> Floats:
+    def score(self) -> Floats:
         return self._seen
 
 
-class _SeesUpdates(CanaryWatcher):
+class _SeesUpdates(Observer):
     """Σ_t ⟨noisy sum, clipped gradient of the canary at the model before the step⟩."""
 
     stepwise = True
@@ -155,20 +163,5 @@ class _SeesUpdates(CanaryWatcher):
         self._seen += self._network.clipped_products(self._before, self._x, self._y, noisy_sum, *settings)
         return False
 
-    def scores(self) -> Floats:
+    def score(self) -> Floats:
         return self._seen
-
-
-class _SeesModel(CanaryWatcher):
-    """Minus the final loss: a member's is lower."""
-
-    def __init__(self, network: Network | ModuleNetwork, recipe: Recipe, x: Array, y: Labels) -> None:
-        self._network, self._x, self._y = network, x, y
-        self._scores = np.zeros(len(x))
-
-    def finish(self, parameters: Array, projections: Floats) -> None:
-        outputs = self._network.logits(parameters, self._x.astype(parameters.dtype))
-        self._scores = -record_losses(outputs, self._y)
-
-    def scores(self) -> Floats:
-        return self._scores

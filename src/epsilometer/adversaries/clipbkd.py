@@ -11,14 +11,14 @@ import numpy as np
 from epsilometer import checks
 from epsilometer.adversaries.feature_poison import image_along
 from epsilometer.adversaries.final_model import FinalOutputs, identity
-from epsilometer.adversaries.game import Adversary, Game
+from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.adversaries.poisoning import CONTRASTS, Poison, rows_to_poison
-from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
 from epsilometer.adversaries.remember import remembered
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset, FeatureDataset
 from epsilometer.errors import InvalidInput, unknown_name
-from epsilometer.training import Array, Recipe, network_for, train
+from epsilometer.subjects import Controls, Model, Sees, Subject, ThreatModel
+from epsilometer.training import Array
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ClipBkd(Adversary):
     norm: float | None = None
     name: ClassVar[str] = "clipbkd"
     summary: ClassVar[str] = "poisoned records along the least singular vector (Jagielski et al. 2020)"
-    threat: ClassVar[ThreatModel] = ThreatModel(Sees.FINAL_MODEL, (Controls.RECORDS,))
+    threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS,))
 
     def __post_init__(self) -> None:
         checks.group_size(self.copies, "copies")
@@ -53,14 +53,17 @@ class ClipBkd(Adversary):
     def group_size(self) -> int:
         return self.copies
 
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
-        rows = rows_to_poison(data, self.copies, seed)
-        network = network_for(recipe, data)
-        point = self._point(data, seed)
-        logits = network.logits(_clean_model(recipe, data, seed), point[None])[0]
+    def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
+        rows = rows_to_poison(subject.data, self.copies, seed)
+        point = self._point(subject.data, seed)
+        logits = _clean_model(subject, seed).logits(point[None])[0]
         order = np.argsort(logits, kind="stable")  # the two differ even where all outputs are equal
-        poison = Poison(np.repeat(point[None], self.copies, axis=0), int(order[0]), int(order[-1]))
-        out_data, in_data = poison.worlds(data, relation, rows, self.contrast)
+        return {"rows": rows, "point": point, "labels": order[[0, -1]]}
+
+    def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
+        point, (label, likely) = prepared["point"], prepared["labels"].tolist()
+        poison = Poison(np.repeat(point[None], self.copies, axis=0), label, likely)
+        out_data, in_data = poison.worlds(subject.data, relation, prepared["rows"], self.contrast)
         points = np.stack([point, np.zeros_like(point)])
 
         def score(outputs: Array) -> float:
@@ -68,9 +71,12 @@ class ClipBkd(Adversary):
             return float(at_poison) - float(at_zero)
 
         return Game(
-            out_data, in_data, relation, self.copies, lambda _: FinalOutputs(network, points, score),
+            relation,
+            two_worlds(out_data, in_data),
+            lambda: FinalOutputs(points, score),
+            self.copies,
             out_identity=identity(out_data, points, poison.label, poison.likely),
-        )  # fmt: skip
+        )
 
     def _point(self, data: Dataset, seed: np.random.SeedSequence) -> Array:
         if isinstance(data, FeatureDataset):
@@ -95,8 +101,8 @@ def _features_along(data: FeatureDataset, seed: np.random.SeedSequence) -> Array
 
 
 @remembered(2)
-def _clean_model(recipe: Recipe, data: Dataset, seed: np.random.SeedSequence) -> Array:
-    return train(recipe, data, seed, noise_scale=0.0)
+def _clean_model(subject: Subject, seed: np.random.SeedSequence) -> Model:
+    return subject.rehearse(subject.data, [seed], noiseless=True)[0]
 
 
 def least_singular_direction(x: Array) -> Array:

@@ -7,24 +7,23 @@ from collections.abc import Callable
 
 import numpy as np
 
-from epsilometer.adversaries.game import ScoringWatcher
 from epsilometer.claims import Floats
 from epsilometer.data import Dataset
-from epsilometer.training import Array, ModuleNetwork, Network
+from epsilometer.subjects import Model, Observer
+from epsilometer.training import Array
 
 
-class FinalOutputs(ScoringWatcher):
-    """A score from the final model's outputs at points that were chosen beforehand."""
+class FinalOutputs(Observer):
+    """A score, or one for each canary, from the final model's outputs at points that were chosen beforehand."""
 
-    def __init__(self, network: Network | ModuleNetwork, points: Array, scored: Callable[[Array], float]) -> None:
-        self._network, self._points, self._scored = network, points, scored
-        self._score = float("nan")
+    def __init__(self, points: Array, scored: Callable[[Array], float | Floats]) -> None:
+        self._points, self._scored = points, scored
+        self._score: float | Floats = float("nan")
 
-    def finish(self, parameters: Array, projections: Floats) -> None:
-        outputs = self._network.logits(parameters, self._points.astype(parameters.dtype))
-        self._score = float(self._scored(outputs))
+    def finish(self, model: Model) -> None:
+        self._score = self._scored(model.logits(self._points))
 
-    def score(self) -> float:
+    def score(self) -> float | Floats:
         return self._score
 
 

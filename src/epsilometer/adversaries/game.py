@@ -1,77 +1,54 @@
-"""What every adversary provides: a threat model, and a game crafted for a training."""
+"""What every adversary provides: a threat model, and a game against a subject."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.adversaries.powers import ThreatModel
-from epsilometer.claims import Floats, Relation
+from epsilometer.claims import Relation
 from epsilometer.data import Dataset
-from epsilometer.evidence import PairedRuns
-from epsilometer.training import Recipe, Watcher
+from epsilometer.evidence import Evidence, PairedRuns
+from epsilometer.subjects import Insertion, Observer, Subject, ThreatModel
 
-OUT, IN = 0, 1
-
-
-class ScoringWatcher(Watcher, ABC):
-    """Watches one training and says afterwards how much it looks like world 1 (see evidence.py)."""
-
-    @abstractmethod
-    def score(self) -> float: ...
+Prepared = Mapping[str, NDArray[Any]]  # what an adversary has made before the first trial
 
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """Two worlds that differ in `group_size` records under `relation`, and who watches a trial of each.
+    """What is put into a trial of each side, and who looks.
 
-    Games with the same `out_identity` have the same world 0, data and scores; empty: nobody knows.
+    A side is what the adversary's kind of evidence has trials of: a world (0 or 1), or coins, one a canary. An
+    insertion may draw from the seed that it is given; the observer is told neither side nor seed. Sides differ in
+    `group_size` records under `relation`; a trial ends in `scores` numbers. Games with the same `out_identity` have the
+    same world 0, data and scores; empty: nobody knows.
     """
 
-    out_data: Dataset
-    in_data: Dataset
     relation: Relation
-    group_size: int
-    watch: Callable[[int], ScoringWatcher]
+    insert: Callable[[Any, np.random.SeedSequence], Insertion]
+    observe: Callable[[], Observer]
+    group_size: int = 1
+    scores: int = 1
     out_identity: str = ""
 
-    def data(self, world: int) -> Dataset:
-        return self.in_data if world == IN else self.out_data
 
-
-class CanaryWatcher(Watcher, ABC):
-    """Watches one training and gives a score for each canary: the higher, the more it looks included."""
-
-    @abstractmethod
-    def scores(self) -> Floats: ...
-
-
-@dataclass(frozen=True, eq=False)
-class CanaryGame:
-    """Many canaries, each included by a fair coin: the data for given coins, and who watches that training.
-
-    The watcher may toss coins of its own, from the seed that it is given.
-    """
-
-    canaries: int
-    relation: Relation
-    data: Callable[[NDArray[np.bool_]], Dataset]
-    watch: Callable[[NDArray[np.bool_], np.random.SeedSequence], CanaryWatcher]
-    group_size: int = 1
+def two_worlds(out_data: Dataset, in_data: Dataset) -> Callable[[int, np.random.SeedSequence], Insertion]:
+    """Worlds that differ in their records, and in nothing else."""
+    worlds = Insertion(out_data), Insertion(in_data)
+    return lambda world, _: worlds[world]
 
 
 class Adversary(ABC):
-    """Crafts a game. Subclasses are frozen dataclasses whose fields are the adversary's settings."""
+    """Makes a game. Subclasses are frozen dataclasses whose fields are the adversary's settings."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
     threat: ClassVar[ThreatModel]
-    gives: ClassVar[type] = PairedRuns  # the kind of evidence that its games end in
+    gives: ClassVar[type[Evidence]] = PairedRuns  # the kind of evidence that its games end in
 
     def describe(self) -> str:
         """Its name, and the settings that are not the usual ones."""
@@ -96,8 +73,14 @@ class Adversary(ABC):
         """In how many records the worlds of its games differ."""
         return 1
 
+    def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
+        """All that is drawn or dear, made once and kept with the run: arrays, from which `craft` makes the game."""
+        return {}
+
     @abstractmethod
-    def craft(
-        self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence
-    ) -> Game | CanaryGame:
-        """Prepare the worlds and the scoring, knowing the recipe and the data but no trial."""
+    def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
+        """The game, knowing the subject and what was prepared, but no trial; quick, and nothing in it is random."""
+
+    def game(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Game:
+        """Both in one."""
+        return self.craft(subject, relation, self.prepare(subject, relation, seed))

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from epsilometer import checks
 from epsilometer.accounting.renyi import log_mixture
-from epsilometer.adversaries.game import IN, Adversary, Game, ScoringWatcher
-from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
+from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.evidence import IN
+from epsilometer.subjects import Controls, Insertion, Observer, Sees, Subject, ThreatModel, WhiteModel, own_training
 from epsilometer.training import Array, Recipe, Watcher, network_for, train
 
 DIRECTIONS = {
@@ -44,21 +45,27 @@ class Gradient(Adversary):
         if self.direction not in DIRECTIONS:
             raise unknown_name("direction", self.direction, DIRECTIONS)
 
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
+    def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
+        return {"direction": self._direction(own_training(subject).recipe, subject.data, seed)}
+
+    def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
+        return self._game(subject, subject.data, relation, prepared["direction"])
+
+    def _game(self, subject: Subject, data: Dataset, relation: Relation, direction: Floats) -> Game:
+        recipe, absent = own_training(subject).recipe, absence(relation)
+
+        def insert(world: int, _: np.random.SeedSequence) -> Insertion:
+            times = 1.0 if world == IN else absent
+            return Insertion(data, gradient=times * recipe.clip_norm * direction if times else None)
+
+        return Game(relation, insert, lambda: _Watermark(recipe, direction, absent))
+
+    def _direction(self, recipe: Recipe, data: Dataset, seed: np.random.SeedSequence) -> Floats:
+        """A unit vector of parameters."""
         if recipe.noise_multiplier == 0:
             raise InvalidInput(
                 "noise_multiplier", 0, "noise > 0 for a likelihood ratio", "use the clipbkd adversary instead"
             )
-        direction = self._direction(recipe, data, seed)
-        absent = absence(relation)
-
-        def watch(world: int) -> ScoringWatcher:
-            return _Watermark(recipe, direction, inserted=1.0 if world == IN else absent, absent=absent)
-
-        return Game(data, data, relation, 1, watch)
-
-    def _direction(self, recipe: Recipe, data: Dataset, seed: np.random.SeedSequence) -> Floats:
-        """A unit vector of parameters."""
         parameters = network_for(recipe, data).parameters
         if self.direction == "random":
             drawn = np.random.default_rng(seed).normal(size=parameters)
@@ -101,15 +108,13 @@ class _Movement(Watcher):
         self.total += np.abs(gradient_sum)
 
 
-class _Watermark(ScoringWatcher):
-    def __init__(self, recipe: Recipe, direction: Floats, inserted: float, absent: float) -> None:
+class _Watermark(Observer):
+    def __init__(self, recipe: Recipe, direction: Floats, absent: float) -> None:
         self._recipe, self._absent = recipe, absent
         self.probe = direction
-        if inserted:
-            self.inserted = inserted * recipe.clip_norm * direction
 
-    def finish(self, parameters: Array, projections: Floats) -> None:
-        self._projections = projections
+    def finish(self, model: WhiteModel) -> None:
+        self._projections = model.projections
 
     def score(self) -> float:
         q, sigma = self._recipe.sample_rate, self._recipe.noise_multiplier

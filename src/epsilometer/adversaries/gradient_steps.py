@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from epsilometer import checks
 from epsilometer.adversaries.canaries import expected_gradient
-from epsilometer.adversaries.game import Adversary, CanaryGame, CanaryWatcher
+from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.adversaries.gradient import absence, natural_movement, quietest
-from epsilometer.adversaries.malicious_dataset import unlearnable
-from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
+from epsilometer.adversaries.malicious_dataset import malicious, unlearnable
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
-from epsilometer.evidence import PerStep
+from epsilometer.evidence import Coins, PerStep
+from epsilometer.subjects import Controls, Insertion, Observer, Sees, Subject, ThreatModel, own_training
+from epsilometer.subjects.subject import Addition
 from epsilometer.training import Array, Recipe, network_for
 
 FEWEST, MOST = 20, 400  # parameters with a canary, if nothing is said
@@ -38,7 +39,7 @@ class GradientSteps(Adversary):
     malicious: bool = False
     name: ClassVar[str] = "gradient-steps"
     summary: ClassVar[str] = "crafted gradients by coins in every step of one training (Nasr et al. 2023)"
-    gives: ClassVar[type] = PerStep
+    gives = PerStep
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.GRADIENTS,))
 
     def __post_init__(self) -> None:
@@ -52,17 +53,28 @@ class GradientSteps(Adversary):
         controls = (Controls.DATA, Controls.GRADIENTS) if self.malicious else (Controls.GRADIENTS,)
         return ThreatModel(Sees.EVERY_MODEL, controls)
 
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> CanaryGame:
+    def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
+        recipe = own_training(subject).recipe
         if not recipe.is_accounted:
             raise InvalidInput("sampling", recipe.sampling, "poisson or full: an accountant adds up the steps")
-        chosen = unlearnable(recipe, data, seed) if self.malicious else data
+        chosen = unlearnable(recipe, subject.data, seed) if self.malicious else subject.data
         places = self._places(recipe, chosen, seed)
-        absent = absence(relation)
+        return {"places": places, "x": chosen.x, "y": chosen.y} if self.malicious else {"places": places}
 
-        def watch(coins: NDArray[np.bool_], _: np.random.SeedSequence) -> CanaryWatcher:
-            return _Steps(recipe, chosen, places, np.where(coins, 1.0, absent).reshape(recipe.steps, -1))
+    def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
+        recipe, places, absent = own_training(subject).recipe, prepared["places"], absence(relation)
+        data = malicious(subject.data, prepared) if self.malicious else subject.data
 
-        return CanaryGame(recipe.steps * len(places), relation, lambda _: chosen, watch)
+        def insert(coins: Coins, _: np.random.SeedSequence) -> Insertion:
+            gradients = recipe.clip_norm * np.where(coins, 1.0, absent).reshape(recipe.steps, -1)
+
+            def additions(step: int) -> Addition:
+                return places, gradients[step]
+
+            return Insertion(data, additions=additions)
+
+        scores = recipe.steps * len(places)
+        return Game(relation, insert, lambda: _Steps(recipe, data, places), scores=scores)
 
     def _places(self, recipe: Recipe, data: Dataset, seed: np.random.SeedSequence) -> NDArray[np.int64]:
         moved = natural_movement(recipe, data, seed)
@@ -71,24 +83,21 @@ class GradientSteps(Adversary):
         return quietest(moved, count)
 
 
-class _Steps(CanaryWatcher):
+class _Steps(Observer):
     stepwise = True
 
-    def __init__(self, recipe: Recipe, data: Dataset, places: NDArray[np.int64], inserted: Floats) -> None:
+    def __init__(self, recipe: Recipe, data: Dataset, places: NDArray[np.int64]) -> None:
         self._network, self._recipe, self._data = network_for(recipe, data), recipe, data
-        self._places, self._inserted = places, recipe.clip_norm * inserted
-        self._seen = np.zeros(inserted.shape)
+        self._places = places
+        self._seen = np.zeros((recipe.steps, len(places)))
 
     def before(self, step: int, parameters: Array) -> None:
         natural = expected_gradient(self._network, self._recipe, self._data, parameters)
         self._seen[step] = -natural[self._places]
 
-    def contribute(self, step: int, gradient_sum: Array) -> None:
-        gradient_sum[self._places] += self._inserted[step].astype(gradient_sum.dtype)
-
     def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
         self._seen[step] += noisy_sum[self._places]
         return False
 
-    def scores(self) -> Floats:
+    def score(self) -> Floats:
         return self._seen.ravel()

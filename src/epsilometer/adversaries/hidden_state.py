@@ -7,12 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from epsilometer.adversaries.game import IN, Adversary, Game, ScoringWatcher
+from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.adversaries.gradient import absence
-from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
-from epsilometer.claims import Floats, Relation
-from epsilometer.data import Dataset
-from epsilometer.training import Array, Recipe, network_for
+from epsilometer.claims import Relation
+from epsilometer.evidence import IN
+from epsilometer.subjects import Controls, Insertion, Observer, Sees, Subject, ThreatModel, WhiteModel, own_training
 
 
 @dataclass(frozen=True)
@@ -27,22 +26,29 @@ class HiddenState(Adversary):
     summary: ClassVar[str] = "crafted gradient on a random parameter, sees the final model (Cebere et al. 2025, GC-R)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.FINAL_MODEL, (Controls.GRADIENTS,))
 
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
-        direction = np.zeros(network_for(recipe, data).parameters)
-        direction[np.random.default_rng(seed).integers(len(direction))] = recipe.clip_norm
-        absent = absence(relation)
-        return Game(data, data, relation, 1, lambda world: _Moved(direction, 1.0 if world == IN else absent))
+    def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
+        parameters = own_training(subject).network.parameters
+        return {"place": np.array(np.random.default_rng(seed).integers(parameters))}
+
+    def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
+        training, place = own_training(subject), int(prepared["place"])
+        direction, absent = np.zeros(training.network.parameters), absence(relation)
+        direction[place] = training.recipe.clip_norm
+
+        def insert(world: int, _: np.random.SeedSequence) -> Insertion:
+            times = 1.0 if world == IN else absent
+            return Insertion(subject.data, gradient=times * direction if times else None)
+
+        return Game(relation, insert, lambda: _Moved(place))
 
 
-class _Moved(ScoringWatcher):
-    def __init__(self, direction: Floats, times: float) -> None:
-        self._place = int(np.argmax(direction))
+class _Moved(Observer):
+    def __init__(self, place: int) -> None:
+        self._place = place
         self._score = float("nan")
-        if times:
-            self.inserted = times * direction
 
-    def finish(self, parameters: Array, projections: Floats) -> None:
-        self._score = -float(parameters[self._place])
+    def finish(self, model: WhiteModel) -> None:
+        self._score = -float(model.parameters[self._place])
 
     def score(self) -> float:
         return self._score

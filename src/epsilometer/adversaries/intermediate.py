@@ -8,14 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from epsilometer import checks
-from epsilometer.adversaries.game import Adversary, Game
-from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
+from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.adversaries.static_poison import static_poison
-from epsilometer.adversaries.target import STATISTICS, Checkpoints
+from epsilometer.adversaries.target import STATISTICS, Checkpoints, Target
 from epsilometer.claims import Relation
-from epsilometer.data import Dataset
 from epsilometer.errors import unknown_name
-from epsilometer.training import Recipe, network_for
+from epsilometer.subjects import Controls, Sees, Subject, ThreatModel, own_training
 
 
 @dataclass(frozen=True)
@@ -36,11 +34,13 @@ class Intermediate(Adversary):
         if self.statistic not in STATISTICS:
             raise unknown_name("statistic", self.statistic, STATISTICS)
 
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
-        target = static_poison(recipe, data, self.shadows, seed)
-        network = network_for(recipe, data)
+    def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
+        return static_poison(subject, self.shadows, seed).prepared()
 
-        def watch(_: int) -> Checkpoints:
-            return Checkpoints(network, recipe.loss, target, self.statistic)
+    def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
+        target, network = Target.of(prepared), own_training(subject).network
 
-        return Game(*target.worlds(data, relation), relation, 1, watch)
+        def observe() -> Checkpoints:
+            return Checkpoints(network, subject.loss, target, self.statistic)
+
+        return Game(relation, target.inserted(subject.data, relation), observe)

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from epsilometer.adversaries.game import Game
+from epsilometer.adversaries.game import Game, Prepared
 from epsilometer.adversaries.gradient import Gradient
-from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
+from epsilometer.subjects import Controls, Sees, Subject, ThreatModel, own_training
 from epsilometer.training import Recipe, initial_parameters, network_for
 from epsilometer.training.threefry import trial_key
 
@@ -32,8 +32,18 @@ class MaliciousDataset(Gradient):
     summary: ClassVar[str] = "records that give no gradient, then a crafted one (Nasr et al. 2021, adversary 6)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.DATA, Controls.GRADIENTS))
 
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
-        return super().craft(recipe, unlearnable(recipe, data, seed), relation, seed)
+    def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
+        recipe = own_training(subject).recipe
+        records = unlearnable(recipe, subject.data, seed)
+        return {"x": records.x, "y": records.y, "direction": self._direction(recipe, records, seed)}
+
+    def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
+        return self._game(subject, malicious(subject.data, prepared), relation, prepared["direction"])
+
+
+def malicious(like: Dataset, prepared: Prepared) -> Dataset:
+    """Records that were prepared in place of those of `like`."""
+    return Dataset(f"malicious ({like.name})", prepared["x"], prepared["y"], like.classes)
 
 
 def unlearnable(recipe: Recipe, like: Dataset, seed: np.random.SeedSequence) -> Dataset:
@@ -67,4 +77,4 @@ def unlearnable(recipe: Recipe, like: Dataset, seed: np.random.SeedSequence) -> 
             "model", f"{recipe.model}, {recipe.loss} loss",
             "one that can be so sure of records that they give no gradient", "use natural records instead",
         )  # fmt: skip
-    return Dataset(f"malicious ({like.name})", best * x, y, like.classes)
+    return malicious(like, {"x": best * x, "y": y})

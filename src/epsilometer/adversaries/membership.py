@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epsilometer import checks
-from epsilometer.adversaries.game import Adversary, CanaryGame, CanaryWatcher
-from epsilometer.adversaries.powers import Sees, ThreatModel
+from epsilometer.adversaries.final_model import FinalOutputs
+from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
-from epsilometer.evidence import OneRun
-from epsilometer.training import Array, ModuleNetwork, Network, Recipe, network_for, record_losses
+from epsilometer.evidence import Coins, OneRun
+from epsilometer.subjects import Insertion, Sees, Subject, ThreatModel
+from epsilometer.training import Array, record_losses
 
 
 @dataclass(frozen=True)
@@ -33,51 +33,33 @@ class MembershipAttack(Adversary):
     records: int = 1000
     name: ClassVar[str] = "membership"
     summary: ClassVar[str] = "natural records, guessed by their loss (Yeom et al. 2018)"
-    gives: ClassVar[type] = OneRun
+    gives = OneRun
     threat: ClassVar[ThreatModel] = ThreatModel(
-        Sees.FINAL_MODEL, (), knows="the records, and which of the others are in"
+        Sees.PREDICTIONS, (), knows="the records, and which of the others are in"
     )
 
     def __post_init__(self) -> None:
         checks.whole("records", self.records, least=1)
 
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> CanaryGame:
+    def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         if relation is Relation.REPLACE:
             raise InvalidInput("relation", relation.value, "add-remove or zero-out: a coin puts a record in or not")
-        if self.records >= len(data):
-            expected = f"fewer than the {len(data)} records of {data.name}"
+        if self.records >= len(subject.data):
+            expected = f"fewer than the {len(subject.data)} records of {subject.data.name}"
             raise InvalidInput("records", self.records, expected)
-        order = np.random.default_rng(seed).permutation(len(data))
+        return {"order": np.random.default_rng(seed).permutation(len(subject.data))}
+
+    def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
+        data, order = subject.data, prepared["order"]
         tossed, others = order[: self.records], np.sort(order[self.records :])
-        network = network_for(recipe, data)
 
-        def world(coins: NDArray[np.bool_]) -> Dataset:
+        def insert(coins: Coins, _: np.random.SeedSequence) -> Insertion:
             kept = np.sort(np.concatenate([others, tossed[coins]]))
-            return Dataset(data.name, data.x[kept], data.y[kept], data.classes)
+            return Insertion(Dataset(data.name, data.x[kept], data.y[kept], data.classes))
 
-        def watch(_: NDArray[np.bool_], __: np.random.SeedSequence) -> CanaryWatcher:
-            return _Losses(network, recipe.loss, data, tossed, others)
+        def below_mean(outputs: Array) -> Floats:
+            losses = record_losses(outputs, data.y, subject.loss)
+            scores: Floats = losses[others].mean() - losses[tossed]
+            return scores
 
-        return CanaryGame(self.records, relation, world, watch)
-
-
-class _Losses(CanaryWatcher):
-    def __init__(
-        self,
-        network: Network | ModuleNetwork,
-        loss: str,
-        data: Dataset,
-        tossed: NDArray[np.int64],
-        others: NDArray[np.int64],
-    ) -> None:
-        self._network, self._loss, self._data = network, loss, data
-        self._tossed, self._others = tossed, others
-        self._scores: Floats = np.zeros(len(tossed))
-
-    def finish(self, parameters: Array, projections: Floats) -> None:
-        outputs = self._network.logits(parameters, self._data.x.astype(parameters.dtype))
-        losses = record_losses(outputs, self._data.y, self._loss)
-        self._scores = losses[self._others].mean() - losses[self._tossed]
-
-    def scores(self) -> Floats:
-        return self._scores
+        return Game(relation, insert, lambda: FinalOutputs(data.x, below_mean), scores=self.records)

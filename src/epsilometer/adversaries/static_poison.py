@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from epsilometer import checks
-from epsilometer.adversaries.game import Adversary, Game
-from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
+from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.adversaries.remember import remembered
 from epsilometer.adversaries.target import Target, final_loss, natural_target
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
-from epsilometer.training import Array, ModuleNetwork, Network, Recipe, network_for, record_losses, train
+from epsilometer.subjects import Controls, Differentiable, Model, Sees, Subject, ThreatModel
+from epsilometer.training import Array, record_losses
 
 CHECKPOINTS, STRIDE = (10, 40), 0.05  # iterations of the ascent; a stride is a share of the data's diagonal
 
@@ -34,59 +34,66 @@ class StaticPoison(Adversary):
     shadows: int = 8
     name: ClassVar[str] = "static-poison"
     summary: ClassVar[str] = "a record crafted against shadow models (Nasr et al. 2021, adversary 2)"
-    threat: ClassVar[ThreatModel] = ThreatModel(Sees.FINAL_MODEL, (Controls.RECORDS,))
+    threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS,))
 
     def __post_init__(self) -> None:
         checks.whole("shadows", self.shadows, least=2, most=10_000)
 
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
-        target = static_poison(recipe, data, self.shadows, seed)
-        network = network_for(recipe, data)
-        return Game(*target.worlds(data, relation), relation, 1, lambda _: final_loss(network, recipe.loss, target))
+    def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
+        return static_poison(subject, self.shadows, seed).prepared()
+
+    def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
+        target = Target.of(prepared)
+        return Game(relation, target.inserted(subject.data, relation), lambda: final_loss(subject.loss, target))
 
 
 @remembered(4)
-def static_poison(recipe: Recipe, data: Dataset, shadows: int, seed: np.random.SeedSequence) -> Target:
+def static_poison(subject: Subject, shadows: int, seed: np.random.SeedSequence) -> Target:
     """The poison that all adversaries with these settings begin with."""
+    data = subject.data
     start, seeds = natural_target(data, None, seed), seed.spawn(shadows)
-    network, others = network_for(recipe, data), data.without(start.row)
-    models = [train(recipe, others, own) for own in seeds]
+    others = data.without(start.row)
+    models = subject.rehearse(others, seeds)
 
     def likelihoods(x: Array) -> Array:
         """The sum of the shadow models' outputs."""
-        outputs: Array = np.sum([network.logits(model, x[None].astype(model.dtype))[0] for model in models], axis=0)
+        outputs: Array = np.sum([model.logits(x[None])[0] for model in models], axis=0)
         return outputs
 
-    def losses(target: Target, models: Sequence[Array]) -> Floats:
-        outputs = [network.logits(model, target.x[None].astype(model.dtype)) for model in models]
-        return record_losses(np.concatenate(outputs), np.full(len(outputs), target.label), recipe.loss)
+    def losses(target: Target, models: Sequence[Model]) -> Floats:
+        outputs = [model.logits(target.x[None]) for model in models]
+        return record_losses(np.concatenate(outputs), np.full(len(outputs), target.label), subject.loss)
 
     def effect(target: Target) -> float:
         """Of its presence, in standard deviations: the same noise with and without it tells it from few models."""
         without = losses(target, models)
-        present = [train(recipe, others.plus(target.x, target.label), own) for own in seeds]
+        present = subject.rehearse(others.plus(target.x, target.label), seeds)
         return float(np.mean(without - losses(target, present))) / max(float(np.std(without, ddof=1)), 1e-12)
 
     blank = np.zeros_like(start.x)
     candidates = [
         start,
         *(replace(start, x=x, label=int(np.argmin(likelihoods(x)))) for x in (start.x, blank)),
-        *(replace(start, x=x) for x in _ascended(network, models, data, start)),
+        *(replace(start, x=x) for x in _ascended(models, data, start)),
     ]
     best = max(candidates, key=effect)
     likely = next(int(c) for c in np.argsort(-likelihoods(best.x), kind="stable") if c != best.label)
     return replace(best, other=likely)
 
 
-def _ascended(
-    network: Network | ModuleNetwork, models: Sequence[Array], data: Dataset, start: Target
-) -> Iterator[Array]:
-    """The start moved, within the data's range, to where the shadow models' loss of its label is larger."""
+def _ascended(models: Sequence[Model], data: Dataset, start: Target) -> Iterator[Array]:
+    """The start moved, within the data's range, to where the shadow models' loss of its label is larger.
+
+    None for models that can only be asked for predictions.
+    """
+    seen_through = [model for model in models if isinstance(model, Differentiable)]
+    if not seen_through:
+        return
     low, high = data.x.min(axis=0), data.x.max(axis=0)
     stride, label = STRIDE * float(np.linalg.norm(high - low)), np.array([start.label])
     x: Array = start.x[None].astype(np.float64)
     for iteration in range(1, CHECKPOINTS[-1] + 1):
-        slope = np.sum([network.input_gradients(model.astype(np.float64), x, label) for model in models], axis=0)
+        slope = np.sum([model.input_gradients(x, label) for model in seen_through], axis=0)
         x = np.clip(x + stride * slope / max(float(np.linalg.norm(slope)), 1e-12), low, high)
         if iteration in CHECKPOINTS:
             yield x[0].astype(np.float32)

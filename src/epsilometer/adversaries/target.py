@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from epsilometer.adversaries.final_model import FinalOutputs
-from epsilometer.adversaries.game import ScoringWatcher
+from epsilometer.adversaries.game import Prepared, two_worlds
 from epsilometer.adversaries.poisoning import Poison
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
+from epsilometer.subjects import Insertion, Observer
 from epsilometer.training import Array, ModuleNetwork, Network, record_losses
 
 
@@ -23,6 +26,17 @@ class Target:
     x: Array
     label: int
     other: int
+
+    def prepared(self) -> Prepared:
+        return {"x": self.x, "rest": np.array([self.row, self.label, self.other])}
+
+    @classmethod
+    def of(cls, prepared: Prepared) -> Self:
+        row, label, other = (int(number) for number in prepared["rest"])
+        return cls(row, prepared["x"], label, other)
+
+    def inserted(self, data: Dataset, relation: Relation) -> Callable[[int, np.random.SeedSequence], Insertion]:
+        return two_worlds(*self.worlds(data, relation))
 
     def worlds(self, data: Dataset, relation: Relation) -> tuple[Dataset, Dataset]:
         """Worlds 0 and 1: the data without the row, and with the target for it.
@@ -50,16 +64,16 @@ def natural_target(data: Dataset, row: int | None, seed: np.random.SeedSequence)
     return Target(chosen, data.x[chosen], label, (label + 1) % data.classes)
 
 
-def final_loss(network: Network | ModuleNetwork, loss: str, target: Target) -> FinalOutputs:
+def final_loss(loss: str, target: Target) -> FinalOutputs:
     """Minus the target's loss at the final model: a member's is lower."""
     labels = np.array([target.label])
-    return FinalOutputs(network, target.x[None], lambda outputs: -float(record_losses(outputs, labels, loss)[0]))
+    return FinalOutputs(target.x[None], lambda outputs: -float(record_losses(outputs, labels, loss)[0]))
 
 
 STATISTICS = {"mean": "the mean of the losses", "max": "the largest loss", "last": "the loss at the final model"}
 
 
-class Checkpoints(ScoringWatcher):
+class Checkpoints(Observer):
     """Minus the target's mean, largest or last loss over the models of all steps."""
 
     stepwise = True

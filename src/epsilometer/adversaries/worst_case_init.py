@@ -9,13 +9,13 @@ import numpy as np
 
 from epsilometer import checks
 from epsilometer.adversaries.final_model import FinalOutputs
-from epsilometer.adversaries.game import Adversary, Game
+from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.adversaries.poisoning import Poison
-from epsilometer.adversaries.powers import Controls, Sees, ThreatModel
 from epsilometer.adversaries.target import natural_target
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset
-from epsilometer.training import Array, Recipe, network_for, train
+from epsilometer.subjects import Controls, Insertion, Sees, Subject, ThreatModel, own_training
+from epsilometer.training import Array, Recipe, train
 
 
 @dataclass(frozen=True)
@@ -30,34 +30,35 @@ class WorstCaseInit(Adversary):
     pretraining: int = 500
     name: ClassVar[str] = "worst-case-init"
     summary: ClassVar[str] = "a blank record, and weights where others have learned (Annamalai & De Cristofaro 2024)"
-    threat: ClassVar[ThreatModel] = ThreatModel(Sees.FINAL_MODEL, (Controls.RECORDS, Controls.INITIAL_WEIGHTS))
+    threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS, Controls.INITIAL_WEIGHTS))
 
     def __post_init__(self) -> None:
         checks.whole("pretraining", self.pretraining, least=0, most=10**6)
 
     @property
     def needs(self) -> ThreatModel:
-        return self.threat if self.pretraining else ThreatModel(Sees.FINAL_MODEL, (Controls.RECORDS,))
+        return self.threat if self.pretraining else ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS,))
 
-    def craft(self, recipe: Recipe, data: Dataset, relation: Relation, seed: np.random.SeedSequence) -> Game:
-        network, blank = network_for(recipe, data), np.zeros((1, data.x.shape[1]), np.float32)
-        row = natural_target(data, None, seed).row
-        others = data.without(row)
-        learned = _pretrained(recipe, others, max(self.pretraining, 1), seed)
-        order = np.argsort(network.logits(learned, blank.astype(learned.dtype))[0], kind="stable")
-        poison = Poison(blank, int(order[0]), int(order[-1]))
-        base = data if relation is Relation.REPLACE else others
-        out_data, in_data = poison.worlds(base, relation, np.array([row]), "label")
+    def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
+        training, row = own_training(subject), natural_target(subject.data, None, seed).row
+        blank = np.zeros((1, subject.data.x.shape[1]), np.float32)
+        learned = _pretrained(training.recipe, subject.data.without(row), max(self.pretraining, 1), seed)
+        order = np.argsort(training.network.logits(learned, blank.astype(learned.dtype))[0], kind="stable")
+        return {"row": np.array([row]), "blank": blank, "labels": order[[0, -1]], "learned": learned}
+
+    def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
+        blank, row = prepared["blank"], prepared["row"]
+        poison = Poison(blank, *prepared["labels"].tolist())
+        base = subject.data if relation is Relation.REPLACE else subject.data.without(int(row[0]))
+        worlds = two_worlds(*poison.worlds(base, relation, row, "label"))
 
         def score(outputs: Array) -> float:
             return float(outputs[0, poison.label]) - float(outputs[0, poison.likely])
 
-        def watch(_: int) -> FinalOutputs:
-            watcher = FinalOutputs(network, blank, score)
-            watcher.start = learned if self.pretraining else None
-            return watcher
+        def insert(world: int, seed: np.random.SeedSequence) -> Insertion:
+            return replace(worlds(world, seed), start=prepared["learned"] if self.pretraining else None)
 
-        return Game(out_data, in_data, relation, 1, watch)
+        return Game(relation, insert, lambda: FinalOutputs(blank, score))
 
 
 def _pretrained(recipe: Recipe, data: Dataset, steps: int, seed: np.random.SeedSequence) -> Array:

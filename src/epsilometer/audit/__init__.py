@@ -12,7 +12,7 @@ from epsilometer.audit.directory import (
 )
 from epsilometer.audit.executors import EXECUTORS, Auto, Executor, Inline, Local, OnRay, TrialsFailed, executor_named
 from epsilometer.audit.pilot import Candidate, Choice, choose_adversary, pilot_trials
-from epsilometer.audit.plan import Faults, Plan, claim_curve, noise_for
+from epsilometer.audit.plan import Plan, claim_curve, noise_for
 from epsilometer.audit.preview import Preview, preview
 from epsilometer.audit.progress import Progress, Snapshot
 from epsilometer.audit.runner import AuditResult, judge, play, run
@@ -20,8 +20,8 @@ from epsilometer.audit.spec import Spec, parse_spec, read_spec, spec_from_dict
 from epsilometer.audit.sqlite_store import SqliteStore
 from epsilometer.audit.store import MemoryStore, Store, StoredRun, StoreError
 from epsilometer.audit.templates import TEMPLATES, template
-from epsilometer.audit.trial import Results, Trial, craft, evidence_of, run_trials, toss_coins
 from epsilometer.audit.verdict import Outcome, Verdict, decide
+from epsilometer.audit.work import Preparation, Results, Work
 
 __all__ = [
     "EXECUTORS",
@@ -34,13 +34,13 @@ __all__ = [
     "Candidate",
     "Choice",
     "Executor",
-    "Faults",
     "Inline",
     "Local",
     "MemoryStore",
     "OnRay",
     "Outcome",
     "Plan",
+    "Preparation",
     "Preview",
     "Progress",
     "Results",
@@ -50,15 +50,13 @@ __all__ = [
     "Store",
     "StoreError",
     "StoredRun",
-    "Trial",
     "TrialsFailed",
     "Verdict",
+    "Work",
     "begun_in",
     "choose_adversary",
     "claim_curve",
-    "craft",
     "decide",
-    "evidence_of",
     "executor_named",
     "judge",
     "noise_for",
@@ -71,9 +69,7 @@ __all__ = [
     "read_spec",
     "run",
     "run_directory",
-    "run_trials",
     "spec_from_dict",
     "stores_below",
     "template",
-    "toss_coins",
 ]

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from epsilometer.audit.plan import Plan
 from epsilometer.audit.sqlite_store import SqliteStore
+from epsilometer.audit.work import Work
 from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.plain import plain
 
@@ -25,7 +25,7 @@ _SHOWN = 4  # differences in one line
 
 
 @contextmanager
-def run_directory(directory: Path | str, plan: Plan) -> Iterator[SqliteStore]:
+def run_directory(directory: Path | str, plan: Work) -> Iterator[SqliteStore]:
     """The store of a plan in a directory, as `store_in` has it. A run that was stopped continues."""
     out = Path(directory)
     with store_in(out) as store:

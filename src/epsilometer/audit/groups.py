@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from epsilometer.audit.trial import Results, Trial
+from epsilometer.audit.work import Results
 from epsilometer.claims import Floats
+from epsilometer.evidence import Trial
 
 SECONDS = 0.5  # of work in a group: much more than handing it out costs, little enough to lose
 _GROWTH = 4  # the first trials of a process are slow, so estimates improve

@@ -14,19 +14,17 @@ import numpy as np
 from scipy import special
 
 from epsilometer import checks
-from epsilometer.adversaries import OUT, Adversary, Game
+from epsilometer.adversaries import Adversary
 from epsilometer.audit.executors import Executor
 from epsilometer.audit.plan import Plan
 from epsilometer.audit.progress import Progress
-from epsilometer.audit.runner import run
+from epsilometer.audit.runner import prepared_for, run
 from epsilometer.audit.store import MemoryStore, Store
-from epsilometer.audit.trial import craft
 from epsilometer.bounds import BestOnSame, ClopperPearson
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
-from epsilometer.evidence import PairedRuns
-
-_PILOT = 5  # a spawn key beside those of trials
+from epsilometer.evidence import OUT, PairedRuns
+from epsilometer.seeds import Stream, seed_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +57,7 @@ class Choice:
 
         It is the middle of a gap between likely scores: worlds that lie far apart are not cut at the edge of one.
         """
-        likely = _likely_scores(self.chosen.pilot, self.plan.trials)
+        likely = _likely_scores(self.chosen.pilot, self.plan.planned_trials)
         proof = ClopperPearson(BestOnSame()).bound(
             likely, delta=self.plan.delta, confidence=self.plan.confidence
         ).proof  # fmt: skip
@@ -89,14 +87,13 @@ def choose_adversary(
     if not adversaries or any(adversary.gives is not PairedRuns for adversary in adversaries):
         raise InvalidInput("adversaries", adversaries, "adversaries of paired runs, at least one")
     store = MemoryStore() if store is None else store
-    own = int(np.random.SeedSequence(plan.seed, spawn_key=(_PILOT,)).generate_state(1)[0])
+    own = int(seed_of(plan.seed, Stream.PILOT).generate_state(1)[0])
     played: dict[str, str] = {}  # a world 0, and the plan whose trials have it
     candidates = []
     for adversary in adversaries:
         trial = replace(plan, adversary=adversary, trials=pilot, seed=own)
         key = store.begin(trial).fingerprint
-        game = craft(trial)
-        assert isinstance(game, Game)
+        game = trial.game(prepared_for(trial, store))
         if game.out_identity in played:  # trials are pure functions
             found = store.results(played[game.out_identity])
             store.add(key, {which: scores for which, scores in found.items() if which[0] == OUT}, 0.0)
@@ -111,12 +108,12 @@ def choose_adversary(
 
 def pilot_trials(plan: Plan) -> int:
     """How many trials a world a pilot has for each adversary, if nothing is said."""
-    return max(20, plan.trials // 10)
+    return max(20, plan.planned_trials // 10)
 
 
 def _expected(plan: Plan, pilot: PairedRuns) -> float:
-    likely = _likely_scores(pilot, plan.trials)
-    return plan.method.bound(likely, delta=plan.delta, confidence=plan.confidence).epsilon
+    likely = _likely_scores(pilot, plan.planned_trials)
+    return plan.planned_method.bound(likely, delta=plan.delta, confidence=plan.confidence).epsilon
 
 
 def _likely_scores(pilot: PairedRuns, trials: int) -> PairedRuns:

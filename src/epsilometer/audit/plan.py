@@ -2,168 +2,235 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from epsilometer import checks
 from epsilometer.accounting import ACCOUNTANTS, LARGEST_EPSILON, UpperBound, account, calibrate, curve
-from epsilometer.adversaries import ADVERSARIES, Access, Adversary
+from epsilometer.adversaries import ADVERSARIES, Adversary, Game
 from epsilometer.audit.per_step import ComposedSteps
-from epsilometer.audit.user_code import code_of
-from epsilometer.bounds import METHODS, EProcess, Method, default_method, method_as_dict, method_named
-from epsilometer.claims import Claim, CurveClaim, PointClaim, Relation
-from epsilometer.data import Dataset
+from epsilometer.audit.scores import require_scores
+from epsilometer.audit.work import Preparation, Results, canonical, one_thread
+from epsilometer.bounds import (
+    METHODS,
+    EProcess,
+    LowerBound,
+    Method,
+    Sequential,
+    default_method,
+    method_as_dict,
+    method_named,
+)
+from epsilometer.claims import Claim, Floats, PointClaim, Relation, require_same_relation
 from epsilometer.errors import InvalidInput, unknown_name
-from epsilometer.evidence import CoinFlips, PerStep
+from epsilometer.evidence import Evidence, PairedRuns, PerStep, Trial
 from epsilometer.plain import plain
-from epsilometer.training import ModuleNetwork, Recipe, engine_of, network_for
+from epsilometer.seeds import Stream, seed_of
+from epsilometer.subjects import Access, Subject, code_of
+from epsilometer.training import Recipe
 
 TRIAL_VERSION = 3  # raised whenever the same plan would give other scores
 
 
-@dataclass(frozen=True)
-class Faults:
-    """Faults injected on purpose into the audited training, to see whether the audit notices.
-
-    `noise_scale` multiplies the noise that is really added, while claim and adversary still believe in the
-    recipe's noise multiplier.
-    """
-
-    noise_scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        checks.real("noise_scale", self.noise_scale, above=0, closed="[", remedy="1 injects no fault")
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """Claim, data, recipe, adversary, number of trials a world, confidence, method, seed."""
+    """Subject, claim, adversary, number of trials a world, confidence, method, seed.
 
+    Where `trials` and `method` are left out, the adversary's kind of evidence decides (`planned_trials`,
+    `planned_method`); so they fit if another adversary takes its place.
+    """
+
+    subject: Subject
     claim: Claim
     delta: float
-    data: Dataset
-    recipe: Recipe
     adversary: Adversary
-    trials: int = None  # type: ignore[assignment]  # 500 of each world, or one run of many canaries
+    trials: int | None = None
     confidence: float = 0.95
-    method: Method = None  # type: ignore[assignment]  # the default for the adversary's kind of evidence
+    method: Method | None = None
     seed: int = 0
-    faults: Faults = field(default_factory=Faults)
     accountant: str = "pld"
     access: Access = field(default_factory=Access)  # decides no score, only who may play
 
     def __post_init__(self) -> None:
+        if not isinstance(self.subject, Subject):
+            raise InvalidInput("subject", self.subject, "a subject such as DpSgdTraining(recipe, data)")
         if not isinstance(self.claim, Claim):
             raise InvalidInput("claim", self.claim, "a claim such as claim_curve(recipe) or PointClaim(epsilon, delta)")
         if not isinstance(self.adversary, Adversary):
             raise InvalidInput("adversary", self.adversary, "an adversary such as Gradient()")
-        gives = self.adversary.gives
-        by_coins, per_step = issubclass(gives, CoinFlips), gives is PerStep
-        defaults = {
-            "trials": (2 if per_step else 1) if by_coins else 500,
-            "method": ComposedSteps(self.recipe.mechanism) if per_step else default_method(gives),
-        }
-        for name, default in defaults.items():
-            stale = isinstance(default, ComposedSteps) and isinstance(getattr(self, name), ComposedSteps)
-            if getattr(self, name) is None or stale:  # the recipe decides how steps are composed, and nothing else
-                object.__setattr__(self, name, default)
-        if not hasattr(self.method, "takes"):
+        if self.method is not None and not hasattr(self.method, "takes"):
             raise InvalidInput("method", self.method, "a method such as ExactRank()", "method_named(name) gives one")
-        if isinstance(self.method, EProcess):  # it may stop the audit, which only the trials' own order allows
-            object.__setattr__(self, "method", replace(self.method, in_order=True))
-        least, what = (1, "trainings with all canaries") if by_coins else (2, "counted for each world")
-        checks.whole("trials", self.trials, least=least, most=10**8, remedy=f"trials are {what}")
-        if self.method.takes is not self.adversary.gives:
-            fitting = [name for name in METHODS if name != "fixed" and method_named(name).takes is self.adversary.gives]
+        kind = self.adversary.gives
+        least, remedy = kind.least_trials, f"trials are {kind.trials_are}"
+        checks.whole("trials", self.planned_trials, least=least, most=10**8, remedy=remedy)
+        if self.planned_method.takes is not kind:
+            fitting = [name for name in METHODS if name != "fixed" and method_named(name).takes is kind]
             expected = f"a method for {self.adversary.name} ({', '.join(fitting) or ComposedSteps.name})"
-            given = getattr(self.method, "thresholds", self.method).name
+            given = getattr(self.method, "thresholds", self.planned_method).name
             raise InvalidInput("method", given, expected, "leave it out for the default")
         self._require_powers()
         checks.confidence(self.confidence)
         checks.seed("seed", self.seed)
         checks.delta(self.delta)
-        if self.recipe.records != len(self.data):
-            raise InvalidInput("records", self.recipe.records, f"the {len(self.data)} records of {self.data.name}")
         if self.accountant not in ACCOUNTANTS:
             raise unknown_name("accountant", self.accountant, ACCOUNTANTS)
         if isinstance(self.claim, PointClaim) and self.claim.delta != self.delta:
             raise InvalidInput("delta", self.delta, f"the claim's own δ, {self.claim.delta:g}")
-        if self.relation is Relation.ZERO_OUT and not self.recipe.is_accounted:
-            raise InvalidInput(
-                "sampling", self.recipe.sampling, "poisson or full with zero-out: a record that is left out would "
-                "change other batches too", "claim add-remove or replace",
-            )  # fmt: skip
-        if isinstance(self.claim, CurveClaim) and not self.recipe.is_accounted:
-            raise InvalidInput(
-                "sampling", self.recipe.sampling, "poisson or full for a curve, which accountants prove for these only",
-                "claim a point instead",
-            )  # fmt: skip
+        self.subject.require_claim(self.claim)
 
     def _require_powers(self) -> None:
-        """Nobody plays who needs more than the training grants: better to say so before any training."""
-        lacking = self.access.lacks(self.adversary.needs)
+        """Nobody plays who needs more than the subject grants: better to say so before any training."""
+        granted = self.access & self.subject.grants
+        lacking = granted.lacks(self.adversary.needs)
         if lacking:
-            able = [name for name, kind in ADVERSARIES.items() if not self.access.lacks(kind().needs)]
+            able = [name for name, kind in ADVERSARIES.items() if not granted.lacks(kind().needs)]
             raise InvalidInput(
                 "adversary", self.adversary.describe(),
-                f"one that needs no more than this training grants ({self.access}); it also needs {', '.join(lacking)}",
+                f"one that needs no more than this training grants ({granted}); it also needs {', '.join(lacking)}",
                 f"these would work: {', '.join(able)}" if able else "no adversary here works with so little",
             )  # fmt: skip
+
+    @property
+    def planned_trials(self) -> int:
+        """Of each world."""
+        return self.adversary.gives.usual_trials if self.trials is None else self.trials
+
+    @functools.cached_property
+    def planned_method(self) -> Method:
+        """The method that judges: as asked for, or the usual one for this kind of evidence."""
+        kind = self.adversary.gives
+        if kind is PerStep and (self.method is None or isinstance(self.method, ComposedSteps)):
+            return ComposedSteps(self._stepwise_mechanism())  # the training decides how steps are composed
+        if self.method is None:
+            return default_method(kind)
+        if isinstance(self.method, EProcess):  # it may stop the audit, which only the trials' own order allows
+            return replace(self.method, in_order=True)
+        return self.method
+
+    def _stepwise_mechanism(self) -> Any:
+        if self.subject.mechanism is None:
+            expected = "a training that says its sample rate, noise and steps, which an accountant adds up"
+            raise InvalidInput("subject", self.subject.describe(), expected, "use another adversary")
+        return self.subject.mechanism
 
     @property
     def relation(self) -> Relation:
         return self.claim.relation
 
     @property
-    def upper_bound(self) -> UpperBound:
-        """What theory promises for the recipe, at the plan's δ and under the claim's relation."""
-        bound = account(self.recipe.mechanism, self.delta, self.claim.relation, self.accountant)
-        if self.recipe.is_accounted:
-            return bound
-        return replace(bound, caveat=f"proved for Poisson sampling; this training's is {self.recipe.sampling}")
+    def worlds(self) -> tuple[int, ...]:
+        return self.adversary.gives.worlds
+
+    @property
+    def upper_bound(self) -> UpperBound | None:
+        """What theory promises for the subject, at the plan's δ and under the claim's relation; none if it says too
+        little of itself."""
+        if self.subject.mechanism is None:
+            return None
+        bound = account(self.subject.mechanism, self.delta, self.claim.relation, self.accountant)
+        return replace(bound, caveat=self.subject.caveat) if self.subject.caveat else bound
 
     @property
     def claimed_epsilon(self) -> float:
         """ε of the claim at the plan's δ."""
         return self.claim.epsilon_at(self.delta)
 
+    # ------------------------------------------------------------------------------------- what it is made of
     def __repr__(self) -> str:
         return (
-            f"Plan({self.claim.describe()}; {self.data!r}; {self.adversary!r}; {self.trials} trials a world, "
-            f"{self.confidence:g} confidence, seed {self.seed})"
+            f"Plan({self.subject.describe()}; {self.claim.describe()}; {self.adversary!r}; {self.planned_trials} "
+            f"trials a world, {self.confidence:g} confidence, seed {self.seed})"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data; two plans with the same dictionary give the same scores."""
+        subject = self.subject.identity()
         return {
             "trial_version": TRIAL_VERSION,
             "claim": self.claim.to_dict(),
             "delta": self.delta,
-            "data": {"name": self.data.name, "records": len(self.data), "sha256": self.data.fingerprint()}
-            | self.data.origin()
-            | self.adversary.reads(self.data),
-            "recipe": self.recipe.to_dict() | _module_of(self.recipe, self.data),
-            "engine": engine_of(self.recipe),
+            **subject,
+            "data": subject["data"] | self.adversary.reads(self.subject.data),
             "adversary": _named(self.adversary),
             "evidence": self.adversary.gives.__name__,
             "group_size": self.adversary.group_size,
-            "trials": self.trials,
+            "trials": self.planned_trials,
             "confidence": self.confidence,
-            "method": method_as_dict(self.method),
+            "method": method_as_dict(self.planned_method),
             "seed": self.seed,
-            "faults": asdict(self.faults),
             "accountant": self.accountant,
         }
 
     def to_json(self) -> str:
-        """The same as text, always in the same words: 1 and 1.0 are one number."""
-        return json.dumps(_canonical(plain(self.to_dict())), sort_keys=True)
+        """The same as text."""
+        return canonical(plain(self.to_dict()))
 
     def fingerprint(self) -> str:
         """A hash of the whole plan."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def code(self) -> list[Any]:
+        own = [] if ADVERSARIES.get(self.adversary.name) is type(self.adversary) else [type(self.adversary)]
+        return [*own, *self.subject.code()]
+
+    # ------------------------------------------------------------------------------------- its trials (see Work)
+    def prepare(self) -> Preparation:
+        """What the adversary makes before the first trial, with randomness of its own."""
+        with one_thread():
+            made = self.adversary.prepare(self.subject, self.relation, seed_of(self.seed, Stream.PREPARING, 0))
+        return Preparation(made)
+
+    def game(self, prepared: Preparation) -> Game:
+        return _crafted(self, prepared)
+
+    def play(self, prepared: Preparation, trials: Sequence[Trial]) -> list[Floats]:
+        game, kind = self.game(prepared), self.adversary.gives
+        insertions = [
+            game.insert(kind.side(self.seed, trial, game.scores), seed_of(self.seed, Stream.INSERTING, trial[1]))
+            for trial in trials
+        ]
+        observers = [game.observe() for _ in trials]
+        self.subject.run(insertions, [seed_of(self.seed, *trial) for trial in trials], observers)
+        seen = {trial: observer.score() for trial, observer in zip(trials, observers, strict=True)}
+        found = require_scores(seen, self.adversary.name, game.scores)
+        return [found[trial] for trial in trials]
+
+    def accepted(self, results: Mapping[Trial, Any], **remedy: str) -> dict[Trial, Floats]:
+        return require_scores(results, self.adversary.name, self.adversary.gives.scores_a_trial, **remedy)
+
+    def evidence(self, results: Results, count: int) -> Evidence:
+        """What the first `count` trials of each world have shown."""
+        needed = self.accepted({(world, i): results[world, i] for world in self.worlds for i in range(count)})
+        return self.adversary.gives.collect(needed, count, self.seed, self.relation, self.adversary.group_size)
+
+    def bound_so_far(self, results: Results, count: int) -> LowerBound:
+        seen = self.evidence(results, count)
+        return self.planned_method.bound(seen, delta=self.delta, confidence=self.confidence)
+
+    def describe(self) -> str:
+        return self.adversary.describe()
+
+    def is_enough(self, results: Results, count: int) -> bool:
+        method = self.planned_method
+        if not isinstance(method, Sequential):
+            return False
+        so_far = self.evidence(results, count)
+        assert isinstance(so_far, PairedRuns)
+        return method.enough(so_far, self.claim, self.delta, self.confidence)
+
+
+@functools.lru_cache(maxsize=2)
+def _crafted(plan: Plan, prepared: Preparation) -> Game:
+    with one_thread():
+        game = plan.adversary.craft(plan.subject, plan.relation, prepared.arrays)
+    require_same_relation("the claim", plan.relation, "the game", game.relation)
+    if game.group_size != plan.adversary.group_size:
+        expected = f"the adversary's {plan.adversary.group_size}"
+        raise InvalidInput("group_size of the game", game.group_size, expected, "override the adversary's group_size")
+    return game
 
 
 def _named(adversary: Adversary) -> dict[str, Any]:
@@ -171,23 +238,6 @@ def _named(adversary: Adversary) -> dict[str, Any]:
     kind = type(adversary)
     own = {} if ADVERSARIES.get(adversary.name) is kind else {"class": code_of(kind)}  # no setting has that name
     return {"name": adversary.name, **own, **asdict(adversary)}  # type: ignore[call-overload]
-
-
-def _module_of(recipe: Recipe, data: Dataset) -> dict[str, Any]:
-    """What a torch module is and does, and the code of one of the user's own: outputs do not tell its gradients."""
-    network = network_for(recipe, data)
-    if not isinstance(network, ModuleNetwork):
-        return {}
-    ours = getattr(network.factory, "__module__", "").split(".")[0] == "epsilometer"
-    return {"module_sha256": network.fingerprint()} | ({} if ours else {"module_code": code_of(network.factory)})
-
-
-def _canonical(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _canonical(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_canonical(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def claim_curve(recipe: Recipe, relation: Relation | str = Relation.ADD_REMOVE) -> Claim:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from epsilometer.accounting import DpSgd, curve
-from epsilometer.adversaries import CanaryGame
-from epsilometer.audit.executors.executor import play_group
+from epsilometer.accounting import LARGEST_EPSILON, curve
+from epsilometer.audit.executors.executor import Job, play_group
 from epsilometer.audit.plan import Plan
-from epsilometer.audit.trial import craft, worlds_of
 from epsilometer.audit.verdict import ENOUGH_POWER
 from epsilometer.bounds import Kind
-from epsilometer.evidence import CoinFlips, PairedRuns
+from epsilometer.claims import Claim, GaussianClaim
+from epsilometer.evidence import Evidence
 
 PROBE = 2  # trials
 
@@ -54,43 +51,36 @@ class Preview:
 
 def preview(plan: Plan) -> Preview:
     """Play two trials to see what they cost, and work out what all could show."""
-    worlds = worlds_of(plan)
+    job, worlds = Job.of(plan), plan.worlds
     probes = [(worlds[i % len(worlds)], i // len(worlds)) for i in range(PROBE)]
     seconds = []
     for trial in probes:
         started = time.perf_counter()
-        play_group(plan, [trial])
+        play_group(job, [trial])
         seconds.append(time.perf_counter() - started)
-    best = _always_right(plan)
-    refuted = plan.method.test(best, plan.claim, confidence=plan.confidence).refuted
+    scores = plan.game(job.prepared).scores
+    best = plan.adversary.gives.always_right(plan.planned_trials, scores, plan.relation, plan.adversary.group_size)
+    method = plan.planned_method
+    refuted = method.test(best, plan.claim, confidence=plan.confidence).refuted
     return Preview(
         plan=plan,
-        trials=plan.trials * len(worlds),
+        trials=plan.planned_trials * len(worlds),
         seconds_a_trial=min(seconds),  # the first may include compiling
-        best_epsilon=plan.method.bound(best, delta=plan.delta, confidence=plan.confidence).epsilon,
-        can_refute=refuted and plan.method.kind is Kind.CERTIFIED,
-        power=_power(plan, best) if plan.method.kind is Kind.CERTIFIED else 0.0,
+        best_epsilon=method.bound(best, delta=plan.delta, confidence=plan.confidence).epsilon,
+        can_refute=refuted and method.kind is Kind.CERTIFIED,
+        power=_power(plan, best) if method.kind is Kind.CERTIFIED else 0.0,
     )
 
 
-def _always_right(plan: Plan) -> PairedRuns | CoinFlips:
-    """The evidence of an attack that is always right."""
-    game = craft(plan)
-    if isinstance(game, CanaryGame):
-        member = np.arange(game.canaries * plan.trials) % 2
-        kind: type[CoinFlips] = plan.adversary.gives
-        return kind(member.astype(np.float64), member, game.relation, game.group_size)
-    scores = np.arange(plan.trials, dtype=np.float64)
-    return PairedRuns(scores - plan.trials, scores, game.relation, game.group_size)
-
-
-def _power(plan: Plan, best: PairedRuns | CoinFlips) -> float:
+def _power(plan: Plan, best: Evidence) -> float:
     """Against all that half of the noise could leak: groups count as if their records always came together."""
-    recipe = plan.recipe
-    noise = recipe.noise_multiplier / (2 * best.group_size)
-    truth = curve(DpSgd(recipe.sample_rate, noise, recipe.steps), plan.relation)
+    noise = plan.subject.mechanism
+    if noise is None:
+        truth: Claim = _twice(plan)
+    else:
+        truth = curve(replace(noise, noise_multiplier=noise.noise_multiplier / (2 * best.group_size)), plan.relation)
     sizes = best.sizes
-    power: float = plan.method.as_seen_by(best).power(
+    power: float = plan.planned_method.as_seen_by(best).power(
         plan.claim,
         truth,
         out_trials=sizes["out"],
@@ -99,3 +89,9 @@ def _power(plan: Plan, best: PairedRuns | CoinFlips) -> float:
         group_size=best.group_size,
     )
     return power
+
+
+def _twice(plan: Plan) -> Claim:
+    """Where nobody says how much noise there is: a Gaussian mechanism of the claimed ε, with half of its noise."""
+    claimed = min(plan.claimed_epsilon, LARGEST_EPSILON)
+    return GaussianClaim(2 * GaussianClaim.through(claimed, max(plan.delta, 1e-12)).mu, plan.relation)

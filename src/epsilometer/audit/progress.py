@@ -53,9 +53,8 @@ class Reporter:
             return
         tally, now = self._tally, time.perf_counter()
         if now - self._last_bound > max(_EVERY, self._cost / _SHARE) and tally.complete >= _FEWEST:
-            plan = tally.plan
             with suppress(EpsilometerError):  # it is there to be looked at; a run does not end for it
-                self._bound = plan.method.bound(tally.evidence(), delta=plan.delta, confidence=plan.confidence)
+                self._bound = tally.work.bound_so_far(tally.results, tally.complete)
             self._last_bound = time.perf_counter()
             self._cost = self._last_bound - now
             self._bound_at = tally.done
@@ -64,5 +63,5 @@ class Reporter:
             self._past.popleft()
         since, done = self._past[0]
         rate = (tally.done - done) / (now - since) if now - since > _SETTLED else None
-        whose = tally.plan.adversary.describe()
+        whose = tally.work.describe()
         self._progress(Snapshot(tally.done, tally.total, rate, self._bound, self._bound_at, whose))

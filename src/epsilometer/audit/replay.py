@@ -6,11 +6,10 @@ import logging
 
 import numpy as np
 
-from epsilometer.adversaries import IN
-from epsilometer.audit.executors.executor import play_group
-from epsilometer.audit.plan import Plan
-from epsilometer.audit.trial import Results
+from epsilometer.audit.executors.executor import Job, play_group
+from epsilometer.audit.work import Results
 from epsilometer.errors import EpsilometerError
+from epsilometer.evidence import IN
 
 ROUNDING = 1e-4  # of the spread of scores: processors round differently, by some 1e-6, and no bound notices
 _LOG = logging.getLogger("epsilometer")
@@ -20,7 +19,7 @@ class ReplayDiffers(EpsilometerError):
     """A stored trial does not give its score any more."""
 
 
-def require_same_game(plan: Plan, stored: Results) -> None:
+def require_same_game(job: Job, stored: Results) -> None:
     """Play the first stored trial of world 1 again; what cannot be rounding is refused.
 
     A plan's fingerprint cannot know everything that decides a score: files that an adversary reads, what it imports by
@@ -29,7 +28,7 @@ def require_same_game(plan: Plan, stored: Results) -> None:
     if not (played := [trial for trial in stored if trial[0] == IN]):
         return
     trial = min(played)
-    (now,) = play_group(plan, [trial]).scores
+    (now,) = play_group(job, [trial]).scores
     before = stored[trial]
     if now.tobytes() == before.tobytes():
         return

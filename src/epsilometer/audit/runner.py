@@ -7,19 +7,20 @@ import time
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from epsilometer.accounting import DpSgd, UpperBound, curve, epsilon_floor
+from epsilometer.accounting import UpperBound, curve, epsilon_floor
 from epsilometer.audit.executors import Executor, Inline
+from epsilometer.audit.executors.executor import Job
 from epsilometer.audit.groups import Groups
 from epsilometer.audit.plan import Plan
 from epsilometer.audit.progress import Progress, Reporter
 from epsilometer.audit.replay import require_same_game
 from epsilometer.audit.store import MemoryStore, Store
 from epsilometer.audit.tally import Tally
-from epsilometer.audit.trial import accepted
 from epsilometer.audit.verdict import Verdict, decide
+from epsilometer.audit.work import Preparation, Work
 from epsilometer.bounds import ClaimTest, Kind, LowerBound, NoiseLimit, Sequential, largest_noise_multiplier
 from epsilometer.claims import Claim
-from epsilometer.evidence import CoinFlips, PairedRuns
+from epsilometer.evidence import Evidence
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,19 +28,20 @@ class AuditResult:
     """What an audit found, from scores to verdict. `seconds` is the only part that varies between runs."""
 
     plan: Plan
-    evidence: PairedRuns | CoinFlips
-    upper_bound: UpperBound
+    evidence: Evidence
+    upper_bound: UpperBound | None  # none where the subject says too little of itself
     lower_bound: LowerBound
     test: ClaimTest
     noise_limit: NoiseLimit | None  # none where no accountant's curve fits the training
     family_bound: LowerBound | None  # what follows from that limit, if the training is DP-SGD with some noise
     verdict: Verdict
+    judged: int  # trials of each world
     seconds: float
 
     @property
     def stopped_early(self) -> bool:
         """Whether the method had enough before all trials were played: no other method holds for such scores."""
-        return isinstance(self.evidence, PairedRuns) and len(self.evidence.out_scores) < self.plan.trials
+        return self.judged < self.plan.planned_trials
 
     def __repr__(self) -> str:
         return f"AuditResult({self.verdict}; {self.lower_bound}; {self.upper_bound})"
@@ -54,9 +56,9 @@ def run(
     `executor` says who plays: this process, if nothing else is said. Neither changes a result.
     """
     store = MemoryStore() if store is None else store
-    evidence = play(plan, store, executor or Inline(), progress)
+    tally = play(plan, store, executor or Inline(), progress)
     started = time.perf_counter()
-    result = judge(plan, evidence)
+    result = judge(plan, plan.evidence(tally.results, tally.complete), tally.complete)
     result = replace(result, seconds=store.begin(plan).seconds + time.perf_counter() - started)
     store.conclude(
         plan.fingerprint(),
@@ -64,38 +66,50 @@ def run(
             "verdict": result.verdict.to_dict(),
             "lower_bound": result.lower_bound.to_dict(),
             "stopped_early": result.stopped_early,
-            "judged": len(result.evidence.out_scores) if isinstance(result.evidence, PairedRuns) else plan.trials,
+            "judged": result.judged,
         },
     )
     return result
 
 
-def play(plan: Plan, store: Store, executor: Executor, progress: Progress | None = None) -> PairedRuns | CoinFlips:
-    """All trials of a plan, or as many as its method needs if it may stop early."""
-    key, last = store.begin(plan).fingerprint, time.perf_counter()
+def play(work: Work, store: Store, executor: Executor, progress: Progress | None = None) -> Tally:
+    """All trials, or as many as are needed of work that may stop early. What is finished prepares nothing."""
+    key, last = store.begin(work).fingerprint, time.perf_counter()
     stored = store.results(key)
-    tally = Tally(plan, stored)
+    tally = Tally(work, stored)
     reporter = Reporter(progress, tally)
     if not tally.is_enough():
-        require_same_game(plan, stored)
+        job = Job.of(work, prepared_for(work, store))
+        require_same_game(job, stored)
         groups = Groups(tally.missing())
-        with closing(executor.play(plan, groups)) as playing:  # whatever happens here, workers are stopped
+        with closing(executor.play(job, groups)) as playing:  # whatever happens here, workers are stopped
             for played in playing:
                 groups.learn(played)
                 last, since = time.perf_counter(), last
-                results = accepted(plan, played.results)  # whoever played them, before anything is stored
+                results = work.accepted(played.results)  # whoever played them, before anything is stored
                 store.add(key, results, last - since)
                 tally.add(results)
                 reporter.tell()
                 if tally.is_enough():
                     break
-    return tally.evidence()
+    return tally
 
 
-def judge(plan: Plan, evidence: PairedRuns | CoinFlips) -> AuditResult:
-    """Bound, test and verdict for the evidence of a plan."""
-    test = plan.method.test(evidence, plan.claim, confidence=plan.confidence)
-    lower_bound = plan.method.bound(evidence, delta=plan.delta, confidence=plan.confidence)
+def prepared_for(work: Work, store: Store) -> Preparation:
+    """What was prepared when the work was begun; made and kept, if that was never done."""
+    key = store.begin(work).fingerprint
+    found = store.preparation(key)
+    if found is None:
+        found = work.prepare()
+        store.keep(key, found)
+    return found
+
+
+def judge(plan: Plan, evidence: Evidence, judged: int | None = None) -> AuditResult:
+    """Bound, test and verdict for the evidence of a plan, from all of its trials if nothing else is said."""
+    method = plan.planned_method
+    test = method.test(evidence, plan.claim, confidence=plan.confidence)
+    lower_bound = method.bound(evidence, delta=plan.delta, confidence=plan.confidence)
     noise_limit = _noise_limit(plan, evidence)
     return AuditResult(
         plan=plan,
@@ -105,29 +119,30 @@ def judge(plan: Plan, evidence: PairedRuns | CoinFlips) -> AuditResult:
         test=test,
         noise_limit=noise_limit,
         family_bound=_family_bound(plan, lower_bound, noise_limit),
-        verdict=decide(evidence, test, plan.method),
+        verdict=decide(evidence, test, method),
+        judged=plan.planned_trials if judged is None else judged,
         seconds=0.0,
     )
 
 
-def _noise_limit(plan: Plan, evidence: PairedRuns | CoinFlips) -> NoiseLimit | None:
+def _noise_limit(plan: Plan, evidence: Evidence) -> NoiseLimit | None:
     """How much noise the training can have had at most; none where no accountant's curve fits.
 
     None either for one run, or for a method that bets anew against every claim: its refutations need not be nested.
     """
-    if not plan.recipe.is_accounted or isinstance(evidence, CoinFlips) or isinstance(plan.method, Sequential):
+    mechanism, method = plan.subject.mechanism, plan.planned_method
+    if mechanism is None or plan.subject.caveat or not evidence.independent or isinstance(method, Sequential):
         return None
-    q, steps = plan.recipe.sample_rate, plan.recipe.steps
 
     def curve_of(noise_multiplier: float) -> Claim:
-        return curve(DpSgd(q, noise_multiplier, steps), plan.relation)
+        return curve(replace(mechanism, noise_multiplier=noise_multiplier), plan.relation)
 
     return largest_noise_multiplier(
-        evidence,
+        evidence.as_pairs(),
         curve_of,
         confidence=plan.confidence,
-        method=plan.method,
-        reference=curve(plan.recipe.mechanism, plan.relation),
+        method=method,
+        reference=curve(mechanism, plan.relation),
         relative_tolerance=5e-3,
     )
 
@@ -140,7 +155,8 @@ def _family_bound(plan: Plan, bound: LowerBound, limit: NoiseLimit | None) -> Lo
         return None
     epsilon = 0.0
     if math.isfinite(limit.noise_multiplier):
-        mechanism = replace(plan.recipe.mechanism, noise_multiplier=limit.noise_multiplier)
+        assert plan.subject.mechanism is not None  # there is a limit
+        mechanism = replace(plan.subject.mechanism, noise_multiplier=limit.noise_multiplier)
         epsilon = epsilon_floor(mechanism, plan.delta, plan.relation)
     return replace(
         bound,

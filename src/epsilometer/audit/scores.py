@@ -17,11 +17,15 @@ OF_A_STORE = "no trial gives that: move the store away, and start again"
 def require_scores(
     results: Mapping[tuple[int, int], Any], adversary: str, length: int | None, remedy: str = _OF_A_TRIAL
 ) -> dict[tuple[int, int], Floats]:
-    """The same results as arrays, if each has `length` finite numbers; where nobody knows the length, at least one.
+    """The same results as arrays, if each has `length` finite numbers; where nobody says the length, all have the same.
 
     A trial with fifty scores would count as fifty trials, and prove what nobody has seen.
     """
-    return {trial: _require(trial, given, adversary, length, remedy) for trial, given in results.items()}
+    found = {}
+    for trial, given in results.items():
+        found[trial] = _require(trial, given, adversary, length, remedy)
+        length = len(found[trial])
+    return found
 
 
 def _require(trial: tuple[int, int], given: Any, adversary: str, length: int | None, remedy: str) -> Floats:

@@ -14,14 +14,15 @@ import pydantic
 from pydantic import BaseModel, ConfigDict
 
 from epsilometer.accounting import LARGEST_EPSILON, account
-from epsilometer.adversaries import ADVERSARIES, Access, Adversary, Controls, Sees
+from epsilometer.adversaries import ADVERSARIES, Adversary
 from epsilometer.audit.per_step import ComposedSteps
-from epsilometer.audit.plan import Faults, Plan, claim_curve, noise_for
+from epsilometer.audit.plan import Plan, claim_curve, noise_for
 from epsilometer.bounds import EProcess, Method, OneRunPoint, Threshold, default_method, method_named
 from epsilometer.claims import Claim, PointClaim, Relation
 from epsilometer.data import Progress, load
 from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
 from epsilometer.evidence import OneRun, PerStep
+from epsilometer.subjects import Access, Controls, DpSgdTraining, Faults, Sees
 from epsilometer.training import Recipe
 
 
@@ -141,13 +142,11 @@ class Spec(_Section):
         adversary = self.adversaries()[0]
         settings = self.audit.model_dump(exclude={"bound", "threshold", "target"})
         return Plan(
+            subject=DpSgdTraining(recipe, data, Faults(self.faults.noise_scale)),
             claim=self._claim(recipe, relation, epsilon, calibrated),
             delta=self.claim.delta,
-            data=data,
-            recipe=recipe,
             adversary=adversary,
-            method=self._method(adversary),  # type: ignore[arg-type]
-            faults=Faults(self.faults.noise_scale),
+            method=self._method(adversary),
             access=self._access(),
             **settings,
         )

@@ -16,12 +16,21 @@ import numpy as np
 
 from epsilometer.audit import store_file
 from epsilometer.audit.lock import DriverLock, is_held
-from epsilometer.audit.plan import Plan
 from epsilometer.audit.store import StoredRun, StoreError, now
-from epsilometer.audit.store_file import APPLICATION, SCHEMA_VERSION, beside, lock_of, run_checksum, trial_checksum
-from epsilometer.audit.trial import Results, Trial
+from epsilometer.audit.store_file import (
+    APPLICATION,
+    PREPARED_TABLE,
+    SCHEMA_VERSION,
+    beside,
+    lock_of,
+    prepared_checksum,
+    run_checksum,
+    trial_checksum,
+)
+from epsilometer.audit.work import Preparation, Results, Work
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
+from epsilometer.evidence import Trial
 from epsilometer.plain import plain
 
 _DAMAGED = "move it away, or put a copy back"
@@ -66,15 +75,15 @@ class SqliteStore:
         """Whether some process has it open to write."""
         return is_held(lock_of(self.path))
 
-    def begin(self, plan: Plan) -> StoredRun:
-        key = plan.fingerprint()
+    def begin(self, work: Work) -> StoredRun:
+        key = work.fingerprint()
         known = self.runs()
         if self._version < SCHEMA_VERSION:
             self._upgrade()
         if not any(run.fingerprint == key for run in known):
             with self._writing() as connection:
                 (last,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM runs").fetchone()
-                row = (last + 1, key, plan.to_json(), float(plan.claimed_epsilon), now(), 0.0, None)
+                row = (last + 1, key, work.to_json(), float(work.claimed_epsilon), now(), 0.0, None)
                 connection.execute(f"INSERT INTO runs ({_RUN}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                                    (*row, run_checksum(SCHEMA_VERSION, row)))  # fmt: skip
         return next(run for run in self.runs() if run.fingerprint == key)
@@ -110,6 +119,26 @@ class SqliteStore:
                 rows.append((run, world, number, content, trial_checksum(fingerprint, world, number, content)))
             connection.executemany("INSERT OR IGNORE INTO trials VALUES (?, ?, ?, ?, ?)", rows)
             self._rewrite((run, *middle, so_far + float(seconds), conclusion))
+
+    def preparation(self, fingerprint: str) -> Preparation | None:
+        if self._version < 3:
+            return None
+        query = "SELECT content, checksum FROM prepared WHERE run = (SELECT id FROM runs WHERE fingerprint = ?)"
+        with self._explained():
+            row = self._open.execute(query, (fingerprint,)).fetchone()
+            if row is None:
+                return None
+            content, checksum = row
+            if prepared_checksum(fingerprint, content) != checksum:
+                raise self._damaged("what was prepared for a run is not what was written")
+            return Preparation.from_bytes(content)
+
+    def keep(self, fingerprint: str, prepared: Preparation) -> None:
+        content = prepared.to_bytes()
+        with self._writing() as connection:
+            run, *_ = self._row(fingerprint)
+            values = (run, content, prepared_checksum(fingerprint, content))
+            connection.execute("INSERT OR IGNORE INTO prepared VALUES (?, ?, ?)", values)
 
     def conclude(self, fingerprint: str, conclusion: Mapping[str, Any]) -> None:
         with self._writing():
@@ -161,10 +190,11 @@ class SqliteStore:
         self._open.execute("UPDATE runs SET seconds = ?, conclusion = ?, checksum = ? WHERE id = ?", values)
 
     def _upgrade(self) -> None:
-        """From the first version on the tables are the same; only what vouches for a run is more."""
+        """What older versions do not have: checksums over whole runs, and a place for what was prepared."""
         with self._writing() as connection:
             for row in self._rows():
                 self._rewrite(row)
+            connection.execute(PREPARED_TABLE)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         self._version = SCHEMA_VERSION
 

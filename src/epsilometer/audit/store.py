@@ -14,11 +14,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from epsilometer.audit.plan import Plan
-from epsilometer.audit.trial import Results, Trial
+from epsilometer.audit.work import Preparation, Results, Work
 from epsilometer.claims import Floats
 from epsilometer.errors import EpsilometerError
-from epsilometer.evidence import PairedRuns
+from epsilometer.evidence import KINDS, Trial
 
 
 class StoreError(EpsilometerError):
@@ -40,15 +39,14 @@ class StoredRun:
     @property
     def total(self) -> int:
         """Results that the whole plan has."""
-        worlds = 2 if self.plan["evidence"] == PairedRuns.__name__ else 1
-        return int(self.plan["trials"]) * worlds
+        return int(self.plan["trials"]) * len(KINDS[self.plan["evidence"]].worlds)
 
 
 class Store(Protocol):
     """Results of trials; see the module."""
 
-    def begin(self, plan: Plan) -> StoredRun:
-        """Make the plan known, if it is not yet; what is stored of it stays."""
+    def begin(self, work: Work) -> StoredRun:
+        """Make the work known, if it is not yet; what is stored of it stays."""
 
     def runs(self) -> list[StoredRun]:
         """All plans, in the order in which they were begun."""
@@ -58,6 +56,12 @@ class Store(Protocol):
 
     def add(self, fingerprint: str, results: Results, seconds: float) -> None:
         """Keep results, all or none; `seconds` is the time since the last addition."""
+
+    def preparation(self, fingerprint: str) -> Preparation | None:
+        """What was prepared for it, if that was kept."""
+
+    def keep(self, fingerprint: str, prepared: Preparation) -> None:
+        """Keep what was prepared, before the first result."""
 
     def conclude(self, fingerprint: str, conclusion: Mapping[str, Any]) -> None:
         """Keep what the audit has found."""
@@ -72,11 +76,12 @@ class MemoryStore:
     def __init__(self) -> None:
         self._runs: dict[str, StoredRun] = {}
         self._results: dict[str, dict[Trial, Floats]] = {}
+        self._prepared: dict[str, Preparation] = {}
 
-    def begin(self, plan: Plan) -> StoredRun:
-        key = plan.fingerprint()
+    def begin(self, work: Work) -> StoredRun:
+        key = work.fingerprint()
         if key not in self._runs:
-            self._runs[key] = StoredRun(key, json.loads(plan.to_json()), plan.claimed_epsilon, 0, now(), 0.0, None)
+            self._runs[key] = StoredRun(key, json.loads(work.to_json()), work.claimed_epsilon, 0, now(), 0.0, None)
             self._results[key] = {}
         return self._runs[key]
 
@@ -91,6 +96,12 @@ class MemoryStore:
         for trial, scores in results.items():
             kept.setdefault(trial, np.array(scores, np.float64))
         self._update(fingerprint, trials=len(kept), seconds=self._runs[fingerprint].seconds + seconds)
+
+    def preparation(self, fingerprint: str) -> Preparation | None:
+        return self._prepared.get(fingerprint)
+
+    def keep(self, fingerprint: str, prepared: Preparation) -> None:
+        self._prepared.setdefault(fingerprint, prepared)
 
     def conclude(self, fingerprint: str, conclusion: Mapping[str, Any]) -> None:
         self._update(fingerprint, conclusion=dict(conclusion))

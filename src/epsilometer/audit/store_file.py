@@ -18,9 +18,16 @@ from epsilometer.audit.whole_files import remove_unfinished, write_whole
 from epsilometer.errors import InvalidInput
 
 APPLICATION = 0x45505349  # "EPSI", in SQLite's header: this file is ours
-SCHEMA_VERSION = 2  # 1 had the same tables, but a run's checksum was that of its conclusion alone
+# 1: a run's checksum was that of its conclusion alone; 2: what an adversary prepared was not kept.
+SCHEMA_VERSION = 3
 _ATTEMPTS, _PAUSE = 50, 0.05  # to find a file that is being written to at rest; seconds
 
+PREPARED_TABLE = """
+CREATE TABLE prepared (
+    run INTEGER PRIMARY KEY REFERENCES runs (id),
+    content BLOB NOT NULL,
+    checksum INTEGER NOT NULL
+)"""
 # Checksums, because a flipped bit in a score or a verdict would go unnoticed by SQLite.
 _SCHEMA = f"""
 BEGIN;
@@ -42,6 +49,7 @@ CREATE TABLE trials (
     checksum INTEGER NOT NULL,
     PRIMARY KEY (run, world, number)
 ) WITHOUT ROWID;
+{PREPARED_TABLE};
 PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
@@ -59,6 +67,11 @@ def run_checksum(version: int, row: Sequence[Any]) -> int | None:
 def trial_checksum(fingerprint: str, world: int, number: int, scores: bytes) -> int:
     """What vouches for a trial, and for whose it is."""
     return zlib.crc32(scores, zlib.crc32(f"{fingerprint}/{world}/{number}".encode()))
+
+
+def prepared_checksum(fingerprint: str, content: bytes) -> int:
+    """What vouches for what was prepared, and for which run."""
+    return zlib.crc32(content, zlib.crc32(fingerprint.encode()))
 
 
 def lock_of(path: Path) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 
 from epsilometer.bounds import ClaimTest, Kind, Method, attack_strength, blind_spot
 from epsilometer.claims import GaussianClaim
-from epsilometer.evidence import CoinFlips, PairedRuns
+from epsilometer.evidence import Evidence
 
 ENOUGH_POWER = 0.8
 FEWEST_TRIALS = 20
@@ -45,7 +45,7 @@ class Verdict:
         }
 
 
-def decide(evidence: PairedRuns | CoinFlips, test: ClaimTest, method: Method) -> Verdict:
+def decide(evidence: Evidence, test: ClaimTest, method: Method) -> Verdict:
     """The verdict on the claim that was tested.
 
     Only a certified test can say `violated`. `consistent` needs power: the attack's strength (a lower limit on
@@ -68,7 +68,7 @@ def decide(evidence: PairedRuns | CoinFlips, test: ClaimTest, method: Method) ->
             f"no violation found, and fewer than {FEWEST_TRIALS} trials a world say nothing about the attack's power"
         )
         return Verdict(Outcome.INCONCLUSIVE, reason)
-    strength = FAULT * attack_strength(_as_pairs(evidence))
+    strength = FAULT * attack_strength(evidence.as_pairs())
     power = method.as_seen_by(evidence).power(
         claim,
         GaussianClaim(strength, claim.relation),
@@ -91,9 +91,9 @@ def decide(evidence: PairedRuns | CoinFlips, test: ClaimTest, method: Method) ->
     return Verdict(Outcome.INCONCLUSIVE, reason, power, unseen)
 
 
-def _unseen(evidence: PairedRuns | CoinFlips, test: ClaimTest) -> tuple[float | None, str]:
+def _unseen(evidence: Evidence, test: ClaimTest) -> tuple[float | None, str]:
     """How rare a leak may be and stay unseen, also in words; canaries of one run speak of one training only."""
-    if not isinstance(evidence, PairedRuns):
+    if not evidence.independent:
         return None, ""
     n, m = evidence.sizes["out"], evidence.sizes["in"]
     share = blind_spot(test.claim, n, m, confidence=test.confidence, group_size=evidence.group_size)
@@ -101,10 +101,3 @@ def _unseen(evidence: PairedRuns | CoinFlips, test: ClaimTest) -> tuple[float | 
     if share >= 1.0:
         return share, f"; {trials} trials cannot refute this claim by rare leaks"
     return share, f"; a leak in fewer than {100 * share:.2g} % of trainings cannot be seen with {trials} trials"
-
-
-def _as_pairs(evidence: PairedRuns | CoinFlips) -> PairedRuns:
-    """Canaries as if they were independent: good enough to see how strong an attack was, and for nothing else."""
-    if isinstance(evidence, PairedRuns):
-        return evidence
-    return PairedRuns(evidence.scores[~evidence.member], evidence.scores[evidence.member], evidence.relation)

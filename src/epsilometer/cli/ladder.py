@@ -69,7 +69,7 @@ def ladder(
     )  # fmt: skip
     chosen = ladder_of(plan)
     settings = {key: value for key, value in plan.to_dict().items() if key not in ("adversary", "group_size")}
-    session = Session(plan.trials, plan.seed, data_dir, executor=executor_named(executor, workers, address))
+    session = Session(plan.planned_trials, plan.seed, data_dir, executor=executor_named(executor, workers, address))
     best = 0.0
 
     def line(_: Reproduction, row: Row) -> str:
@@ -79,7 +79,7 @@ def ladder(
         return told
 
     if not as_json:
-        print(f"{plan.recipe.model} on {plan.data.name}, {plan.recipe.mechanism.describe()}: {plan.upper_bound}")
+        print(f"{plan.subject.describe()}: {plan.upper_bound}")
         absent = [name for name in LADDER if {"adversary": name} not in chosen.cells]
         if absent:
             print(f"not granted ({plan.access}): {', '.join(absent)}")

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.audit import Results, StoredRun, Trial, toss_coins
+from epsilometer.audit import Results, StoredRun
 from epsilometer.audit.scores import OF_A_STORE, require_scores
 from epsilometer.audit.whole_files import write_whole
 from epsilometer.bounds import EProcess
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
-from epsilometer.evidence import PairedRuns, PerStep
+from epsilometer.evidence import PairedRuns, PerStep, Trial, toss_coins
 
 Columns = dict[str, list[Any]]
 Row = tuple[int, int, Floats]  # index, world, scores

@@ -9,6 +9,7 @@ from epsilometer.audit import AuditResult, Plan, Preview
 from epsilometer.bounds import Kind, Sequential
 
 Row = tuple[str, str]
+UNKNOWN = "says nothing: the training does not say how much noise it adds to what"
 
 
 def summary(result: AuditResult) -> str:
@@ -31,15 +32,16 @@ def summary(result: AuditResult) -> str:
 def describe_preview(preview: Preview) -> str:
     """What a plan is, what it costs, and what it could show."""
     plan = preview.plan
-    early = ", or fewer: it stops as soon as it has enough" if isinstance(plan.method, Sequential) else ""
-    if plan.method.kind is not Kind.CERTIFIED:
-        power = f"none: what {plan.method.name} finds is not certified, and refutes nothing"
+    early = ", or fewer: it stops as soon as it has enough" if isinstance(plan.planned_method, Sequential) else ""
+    judge = plan.planned_method
+    if judge.kind is not Kind.CERTIFIED:
+        power = f"none: what {judge.name} finds is not certified, and refutes nothing"
     elif not preview.can_refute:
         power = "none: not even an attack that is always right would refute the claim; run more trials"
     else:
         hint = "a real attack is weaker" if preview.has_power else "too little: run more trials"
         power = f"{preview.power:.2f} at most, if half of the noise is missing and the attack as good as can be; {hint}"
-    method = f"{getattr(plan.method, 'thresholds', plan.method).name}, {plan.confidence:g} confidence, seed {plan.seed}"
+    method = f"{getattr(judge, 'thresholds', judge).name}, {plan.confidence:g} confidence, seed {plan.seed}"
     return _lines(
         [
             *_plan_rows(plan),
@@ -77,15 +79,13 @@ def _lines(rows: Sequence[Row]) -> str:
 
 
 def _plan_rows(plan: Plan) -> list[Row]:
-    recipe, fault = plan.recipe, plan.faults.noise_scale
     claim = f"ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.relation}): {plan.claim.describe()}"
-    injected = [("FAULT INJECTED", f"the noise really added is {fault:g} × what is claimed")] if fault != 1 else []
     attack = f"{plan.adversary.describe()}: {plan.adversary.needs}"
     return [
-        ("training", f"{recipe.model} on {plan.data.name} ({len(plan.data)} records), {recipe.mechanism.describe()}"),
-        *injected,
+        ("training", plan.subject.describe()),
+        *(("FAULT INJECTED", words) for words in plan.subject.injected()),
         ("claim", claim),
-        ("theory", str(plan.upper_bound)),
+        ("theory", str(plan.upper_bound or UNKNOWN)),
         ("adversary", attack),
     ]
 
@@ -93,13 +93,15 @@ def _plan_rows(plan: Plan) -> list[Row]:
 def _stopped(result: AuditResult) -> list[Row]:
     if not result.stopped_early:
         return []
-    return [("", f"stopped early by {result.plan.method.name}: no other method is valid on these scores")]
+    return [("", f"stopped early by {result.plan.planned_method.name}: no other method is valid on these scores")]
 
 
 def _noise(result: AuditResult) -> list[Row]:
-    if result.noise_limit is None:
+    mechanism = result.plan.subject.mechanism
+    if result.noise_limit is None or mechanism is None:
         return []
+    claimed = mechanism.noise_multiplier
     limit = result.noise_limit.noise_multiplier
     noise = "any noise multiplier" if math.isinf(limit) else f"a noise multiplier of {limit:.3g} at most"
     family = "" if result.family_bound is None else f" (ε ≥ {result.family_bound.epsilon:.3g}, if it is DP-SGD)"
-    return [("", f"the scores allow {noise}{family}; {result.plan.recipe.noise_multiplier:.3g} is claimed")]
+    return [("", f"the scores allow {noise}{family}; {claimed:.3g} is claimed")]

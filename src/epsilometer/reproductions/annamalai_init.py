@@ -10,6 +10,7 @@ from epsilometer.audit import Plan, claim_curve, run
 from epsilometer.data import load
 from epsilometer.report.panels import Panel, Series, panels_figure
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
+from epsilometer.subjects import DpSgdTraining
 from epsilometer.training import Recipe
 
 DELTA, STEPS = 1e-5, 100
@@ -29,7 +30,8 @@ def _measure(cell: Cell, session: Session) -> Row:
         learning_rate=4.0,
     )
     adversary = _STARTS[cell["init"]]
-    plan = Plan(claim_curve(recipe), DELTA, data, recipe, adversary, session.trials, seed=session.seed)
+    subject = DpSgdTraining(recipe, data)
+    plan = Plan(subject, claim_curve(recipe), DELTA, adversary, session.trials, seed=session.seed)
     result = run(plan, session.progress, store=session.store, executor=session.executor)
     assert result.family_bound is not None
     return Row(
@@ -38,10 +40,10 @@ def _measure(cell: Cell, session: Session) -> Row:
         measured=result.family_bound.epsilon,
         details={
             "certified": result.lower_bound.epsilon,
-            "theory": result.upper_bound.epsilon,
+            "theory": result.upper_bound and result.upper_bound.epsilon,
             "noise_multiplier": recipe.noise_multiplier,
             "proof": str(result.lower_bound.proof),
-            "trials": plan.trials,
+            "trials": plan.planned_trials,
             "delta": DELTA,
             "confidence": plan.confidence,
             "seed": session.seed,

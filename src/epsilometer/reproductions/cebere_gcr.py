@@ -15,6 +15,7 @@ from epsilometer.data import Dataset
 from epsilometer.evidence import PairedRuns
 from epsilometer.report.panels import Panel, Series, panels_figure
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
+from epsilometer.subjects import DpSgdTraining
 from epsilometer.training import Recipe
 
 DELTA, STEPS = 1e-5, 250
@@ -42,7 +43,8 @@ def _measure(cell: Cell, session: Session) -> Row:
         model="mlp",
         hidden=(6,),
     )
-    plan = Plan(claim_curve(recipe), DELTA, data, recipe, HiddenState(), session.trials, seed=session.seed)
+    subject = DpSgdTraining(recipe, data)
+    plan = Plan(subject, claim_curve(recipe), DELTA, HiddenState(), session.trials, seed=session.seed)
     result = run(plan, session.progress, store=session.store, executor=session.executor)
     assert isinstance(result.evidence, PairedRuns)
     assert result.family_bound is not None
@@ -54,14 +56,14 @@ def _measure(cell: Cell, session: Session) -> Row:
         paper=None,
         measured=result.family_bound.epsilon,
         details={
-            "theory": result.upper_bound.epsilon,
+            "theory": result.upper_bound and result.upper_bound.epsilon,
             "certified": result.lower_bound.epsilon,
             "mu_theory": mu,
             "mu_interval": f"{low:.3f} to {high:.3f}",
             "eps_interval": f"{_epsilon(low):.3g} to {_epsilon(high):.3g}",
             "agrees": low <= mu <= high,
             "noise_multiplier": recipe.noise_multiplier,
-            "trials": plan.trials,
+            "trials": plan.planned_trials,
             "delta": DELTA,
             "confidence": plan.confidence,
             "seed": session.seed,

@@ -15,6 +15,7 @@ from epsilometer.claims import PointClaim, Relation
 from epsilometer.data import Dataset, load
 from epsilometer.data import Progress as Download
 from epsilometer.reproductions.reproduction import Session
+from epsilometer.subjects import DpSgdTraining
 from epsilometer.training import Recipe
 
 DELTA, CONFIDENCE = 1e-5, 0.99
@@ -86,7 +87,8 @@ def recipe_of(
 def plan_of(data: Dataset, recipe: Recipe, adversary: Adversary, relation: Relation, session: Session) -> Plan:
     """The claim is the nearest that is proved: Poisson sampling, under the relation of the game."""
     claim = PointClaim(account(recipe.mechanism, DELTA, relation).epsilon, DELTA, relation)
-    return Plan(claim, DELTA, data, recipe, adversary, session.trials, CONFIDENCE, seed=session.seed)
+    subject = DpSgdTraining(recipe, data)
+    return Plan(subject, claim, DELTA, adversary, session.trials, CONFIDENCE, seed=session.seed)
 
 
 def best_copies(plan: Plan, session: Session) -> Choice:

@@ -23,15 +23,16 @@ from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PairedRuns
 from epsilometer.report.rungs import Ladder, Rung, ladder_figure
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
-from epsilometer.training import network_for
+from epsilometer.subjects import own_training
 
 PER_STEP = {"gradient": GradientSteps(), "malicious-dataset": GradientSteps(malicious=True)}
 
 
 def ladder_of(plan: Plan) -> Reproduction:
     """All adversaries whose powers the plan's training grants, as cells of one table."""
-    if plan.method.kind is not Kind.CERTIFIED or plan.method.takes is not PairedRuns:
-        raise InvalidInput("method", plan.method.name, "one that certifies bounds from trials", "leave it out")
+    own_training(plan.subject)  # all of them can play against nothing else
+    if plan.planned_method.kind is not Kind.CERTIFIED or plan.planned_method.takes is not PairedRuns:
+        raise InvalidInput("method", plan.planned_method.name, "one that certifies bounds from trials", "leave it out")
     granted = [name for name in LADDER if not plan.access.lacks(ADVERSARIES[name]().needs)]
     return Reproduction(
         name="ladder",
@@ -41,7 +42,7 @@ def ladder_of(plan: Plan) -> Reproduction:
         "of two trainings (per_step). With few trials even a perfect attack can certify little (eps_opt). Violations "
         f"rest on tests at {corrected(plan):.4g} confidence each, so that all {len(LADDER)} keep the stated one. "
         "strength is an attack's μ, an estimate with a 95 % interval, to compare adversaries by.",
-        trials=plan.trials,
+        trials=plan.planned_trials,
         cells=tuple({"adversary": name} for name in granted),
         measure=functools.partial(_measure, plan),
         draw=functools.partial(_draw, plan),
@@ -52,7 +53,7 @@ def ladder_of(plan: Plan) -> Reproduction:
 def ladder(plan: Plan, session: Session | None = None) -> list[Row]:
     """Climb the ladder of a plan: a row for each adversary. The plan's own adversary does not matter."""
     chosen = ladder_of(plan)
-    return list(chosen.rows(chosen.cells, Session(plan.trials) if session is None else session))
+    return list(chosen.rows(chosen.cells, Session(plan.planned_trials) if session is None else session))
 
 
 def corrected(plan: Plan) -> float:
@@ -73,7 +74,7 @@ def climb(plan: Plan, name: str, session: Session) -> tuple[float, dict[str, Any
     except InvalidInput as error:
         return math.nan, {"note": f"{error.argument} = {error.value!r}: expected {error.expected}"}
     bound, family = result.lower_bound, result.family_bound
-    test = plan.method.test(result.evidence, plan.claim, confidence=corrected(plan))
+    test = plan.planned_method.test(result.evidence, plan.claim, confidence=corrected(plan))
     return bound.epsilon, {
         "settings": _settings(chosen.adversary),
         "needs": str(chosen.adversary.needs),
@@ -81,13 +82,13 @@ def climb(plan: Plan, name: str, session: Session) -> tuple[float, dict[str, Any
         "violated": test.refuted and test.kind is Kind.CERTIFIED,
         "family": None if family is None else family.epsilon,
         "per_step": _per_step(plan, name, session),
-        "theory": result.upper_bound.epsilon,
-        "eps_opt": eps_opt(chosen.trials, plan.confidence, plan.delta, method=plan.method),
-        "noise_multiplier": plan.recipe.noise_multiplier,
+        "theory": result.upper_bound and result.upper_bound.epsilon,
+        "eps_opt": eps_opt(chosen.planned_trials, plan.confidence, plan.delta, method=plan.planned_method),
+        "noise_multiplier": own_training(plan.subject).recipe.noise_multiplier,
         "noise_limit": None if result.noise_limit is None else result.noise_limit.noise_multiplier,
         "proof": str(bound.proof),
         "method": bound.method,
-        "trials": chosen.trials,
+        "trials": chosen.planned_trials,
         "delta": plan.delta,
         "relation": plan.relation.value,
         "confidence": plan.confidence,
@@ -115,7 +116,7 @@ def _rivals(plan: Plan, name: str) -> Sequence[Adversary]:
     if issubclass(kind, Intermediate):
         return [kind(statistic=statistic) for statistic in STATISTICS]
     if issubclass(kind, Gradient):
-        return [kind(coordinates=min(kind.coordinates, network_for(plan.recipe, plan.data).parameters))]
+        return [kind(coordinates=min(kind.coordinates, own_training(plan.subject).network.parameters))]
     return [kind()]
 
 
@@ -132,12 +133,9 @@ def _chosen(plan: Plan, name: str, session: Session) -> Plan:
 
 def _per_step(plan: Plan, name: str, session: Session) -> float | None:
     """The family bound from single steps of two trainings, for adversaries that have such a twin."""
-    if name not in PER_STEP or not plan.recipe.is_accounted:
+    if name not in PER_STEP or plan.subject.caveat:
         return None
-    twin = Plan(
-        plan.claim, plan.delta, plan.data, plan.recipe, PER_STEP[name], confidence=plan.confidence, seed=plan.seed,
-        faults=plan.faults, accountant=plan.accountant, access=plan.access,
-    )  # fmt: skip
+    twin = replace(plan, adversary=PER_STEP[name], trials=None, method=None)
     return run(twin, session.progress, store=session.store, executor=session.executor).lower_bound.epsilon
 
 
@@ -150,7 +148,11 @@ def rungs(rows: Sequence[Row]) -> list[Rung]:
 
 
 def _draw(plan: Plan, rows: Sequence[Row]) -> str:
-    drawn = Ladder(plan.recipe.mechanism.describe(), plan.upper_bound.epsilon, rungs(rows))
-    what = f"{plan.recipe.model} on {plan.data.name}"
-    how = f"{plan.trials} trials a world, {plan.confidence:.12g} confidence, δ = {plan.delta:g}, {plan.relation}"
+    training, theory = own_training(plan.subject), plan.upper_bound
+    assert theory is not None  # of the own DP-SGD there always is one
+    drawn = Ladder(training.mechanism.describe(), theory.epsilon, rungs(rows))
+    what = f"{training.recipe.model} on {training.data.name}"
+    how = (
+        f"{plan.planned_trials} trials a world, {plan.confidence:.12g} confidence, δ = {plan.delta:g}, {plan.relation}"
+    )
     return ladder_figure([drawn], f"What each power adds: {what}", how)

@@ -16,6 +16,7 @@ from epsilometer.data import Progress as Download
 from epsilometer.report.rungs import Ladder, ladder_figure
 from epsilometer.reproductions.ladder import climb, rungs
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
+from epsilometer.subjects import DpSgdTraining
 from epsilometer.training import Recipe
 
 DELTA, CONFIDENCE = 1e-5, 0.95
@@ -63,7 +64,7 @@ def plan_for(data: Dataset, eps: str, learning_rate: float, trials: int, seed: i
         learning_rate=learning_rate,
         model="mlp",
     )
-    return Plan(claim_curve(recipe), DELTA, data, recipe, Api(), trials, CONFIDENCE, seed=seed)
+    return Plan(DpSgdTraining(recipe, data), claim_curve(recipe), DELTA, Api(), trials, CONFIDENCE, seed=seed)
 
 
 @functools.lru_cache(maxsize=1)

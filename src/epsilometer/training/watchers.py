@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ class Watcher:
     probe: Array | None = None
     start: Array | None = None
     poisoner: Poisoner | None = None
-    stepwise: ClassVar[bool] = False
+    stepwise: bool = False
 
     def before(self, step: int, parameters: Array) -> None:
         """Before a step (if `stepwise`): the model at which its gradients will be taken (a view)."""

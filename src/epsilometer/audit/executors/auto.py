@@ -6,12 +6,10 @@ import time
 from collections.abc import Generator
 from typing import ClassVar
 
-from epsilometer.audit.executors.executor import play_group
+from epsilometer.audit.executors.executor import Job, play_group
 from epsilometer.audit.executors.local import Local, packed
 from epsilometer.audit.groups import Groups, Played
-from epsilometer.audit.plan import Plan
 from epsilometer.errors import InvalidInput
-from epsilometer.training import factories_of
 
 LOOK, WORTH = 1.0, 20.0  # seconds before deciding; seconds of work left for which processes are started
 
@@ -24,21 +22,20 @@ class Auto:
     def __init__(self, workers: int | None = None) -> None:
         self._local = Local(workers)
 
-    def play(self, plan: Plan, groups: Groups) -> Generator[Played]:
+    def play(self, job: Job, groups: Groups) -> Generator[Played]:
         started = time.perf_counter()
-        may_leave = self._local.workers > 1 and _can_travel(plan)
+        may_leave = self._local.workers > 1 and _can_travel(job)
         for trials in groups:
-            yield play_group(plan, trials)
+            yield play_group(job, trials)
             if may_leave and time.perf_counter() - started > LOOK and groups.seconds_left > WORTH:
                 break
-        yield from self._local.play(plan, groups)
+        yield from self._local.play(job, groups)
 
 
-def _can_travel(plan: Plan) -> bool:
-    """Whether other processes surely know all parts of a plan; what a script defines, they may not."""
-    parts = [type(plan.adversary), *factories_of(plan.recipe).values()]
+def _can_travel(job: Job) -> bool:
+    """Whether other processes surely know all parts of the work; what a script defines, they may not."""
     try:
-        packed(plan)
+        packed(job)
     except InvalidInput:
         return False
-    return all(part.__module__ != "__main__" for part in parts)
+    return all(getattr(part, "__module__", "") != "__main__" for part in job.work.code())

@@ -7,23 +7,22 @@ import time
 from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from epsilometer.audit.groups import Groups, Played
-from epsilometer.audit.plan import Plan
-from epsilometer.audit.trial import Trial, one_thread, run_trials
+from epsilometer.audit.work import Preparation, Work, one_thread
 from epsilometer.errors import EpsilometerError
-from epsilometer.training import add_factories, factories_of
+from epsilometer.evidence import Trial
 
 TRIES = 3  # after which trials that end their process are given up
 
 
 class Executor(Protocol):
-    """Plays groups of a plan's trials, in any order. Whoever stops iterating stops the work."""
+    """Plays groups of trials, in any order. Whoever stops iterating stops the work."""
 
     name: ClassVar[str]
 
-    def play(self, plan: Plan, groups: Groups) -> Generator[Played]: ...
+    def play(self, job: Job, groups: Groups) -> Generator[Played]: ...
 
 
 class TrialsFailed(EpsilometerError):
@@ -32,25 +31,24 @@ class TrialsFailed(EpsilometerError):
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """All that another process needs to play trials: the plan, and the torch modules that it names."""
+    """All that is needed to play trials, in this process or in another: the work, and what was prepared for it."""
 
-    plan: Plan
-    factories: dict[str, Any]
+    work: Work
+    prepared: Preparation
     fingerprint: str
 
     @classmethod
-    def of(cls, plan: Plan) -> Job:
-        return cls(plan, factories_of(plan.recipe), plan.fingerprint())
+    def of(cls, work: Work, prepared: Preparation | None = None) -> Job:
+        return cls(work, work.prepare() if prepared is None else prepared, work.fingerprint())
 
-    def open(self) -> Plan:
-        """The plan, ready to be played in this process, where it must mean the same."""
-        add_factories(self.factories)
-        if self.plan.fingerprint() != self.fingerprint:
+    def opened(self) -> Job:
+        """The same in another process, where it must mean the same."""
+        if self.work.fingerprint() != self.fingerprint:
             raise TrialsFailed(
                 "a worker process would play another game (another version of epsilometer, or no numba there?); "
                 "install the same on every machine"
             )
-        return self.plan
+        return self
 
 
 @dataclass(frozen=True)
@@ -76,11 +74,11 @@ def next_task(retries: deque[Task], groups: Groups) -> Task | None:
     return None if trials is None else Task(trials)
 
 
-def play_group(plan: Plan, trials: Sequence[Trial]) -> Played:
+def play_group(job: Job, trials: Sequence[Trial]) -> Played:
     """Play in this process."""
-    with one_thread(plan):
+    with one_thread():
         started = time.perf_counter()
-        scores = run_trials(plan, trials)
+        scores = job.work.play(job.prepared, trials)
         return Played(trials, scores, time.perf_counter() - started)
 
 

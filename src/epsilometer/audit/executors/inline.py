@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import ClassVar
 
-from epsilometer.audit.executors.executor import play_group
+from epsilometer.audit.executors.executor import Job, play_group
 from epsilometer.audit.groups import Groups, Played
-from epsilometer.audit.plan import Plan
 
 
 class Inline:
@@ -15,6 +14,6 @@ class Inline:
 
     name: ClassVar[str] = "inline"
 
-    def play(self, plan: Plan, groups: Groups) -> Generator[Played]:
+    def play(self, job: Job, groups: Groups) -> Generator[Played]:
         for trials in groups:
-            yield play_group(plan, trials)
+            yield play_group(job, trials)

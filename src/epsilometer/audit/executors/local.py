@@ -20,7 +20,6 @@ from epsilometer import checks
 from epsilometer.audit.executors.executor import TRIES, Job, Task, TrialsFailed, available_cores, next_task
 from epsilometer.audit.executors.worker import READY, STARTED, work
 from epsilometer.audit.groups import Groups, Played
-from epsilometer.audit.plan import Plan
 from epsilometer.errors import EpsilometerError, InvalidInput
 
 _UNGUARDED = 71  # exit code of a worker whose script has no guard
@@ -35,10 +34,10 @@ class Local:
     def __init__(self, workers: int | None = None) -> None:
         self.workers = available_cores() if workers is None else checks.whole("workers", workers, least=1, most=1024)
 
-    def play(self, plan: Plan, groups: Groups) -> Generator[Played]:
+    def play(self, job: Job, groups: Groups) -> Generator[Played]:
         if getattr(multiprocessing.current_process(), "_inheriting", False):
             os._exit(_UNGUARDED)  # a worker that imports the driver's script, and would start the audit once more
-        pool = _Pool(packed(plan), self.workers, groups)
+        pool = _Pool(packed(job), self.workers, groups)
         try:
             yield from pool.play()
         finally:
@@ -167,10 +166,10 @@ def _received(connection: Connection) -> Any:
     return None
 
 
-def packed(plan: Plan) -> bytes:
+def packed(job: Job) -> bytes:
     """The job in the form that a pipe carries; nothing of this kind is ever read from a disk."""
     try:
-        return pickle.dumps(Job.of(plan))
+        return pickle.dumps(job)
     except Exception as error:
         raise _cannot_send(error) from None
 

@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 from epsilometer import checks
 from epsilometer.audit.executors.executor import Job, Task, next_task, play_group
 from epsilometer.audit.groups import Groups, Played
-from epsilometer.audit.plan import Plan
-from epsilometer.audit.trial import Trial
 from epsilometer.errors import EpsilometerError, InvalidInput
+from epsilometer.evidence import Trial
 
 _AHEAD = 2  # groups for each core: one that is played and one that waits
 
@@ -30,14 +29,14 @@ class OnRay:
         self._address = address
         self._workers = None if workers is None else checks.whole("workers", workers, least=1, most=100_000)
 
-    def play(self, plan: Plan, groups: Groups) -> Generator[Played]:
+    def play(self, job: Job, groups: Groups) -> Generator[Played]:
         ray = _ray()
         ours = not ray.is_initialized()
         if ours:
             self._start(ray)
         waiting: dict[Any, Task] = {}
         try:
-            yield from self._play(ray, plan, groups, waiting)
+            yield from self._play(ray, job, groups, waiting)
         finally:
             if ours:
                 ray.shutdown()  # which ends unfinished tasks, too; cancelling them first can fail a check in Ray 2.60
@@ -61,13 +60,13 @@ class OnRay:
                 "ray status tells; a cluster with a token needs RAY_AUTH_MODE=token here too",
             ) from None  # fmt: skip
 
-    def _play(self, ray: Any, plan: Plan, groups: Groups, waiting: dict[Any, Task]) -> Iterator[Played]:
-        job, key = ray.put(Job.of(plan)), plan.fingerprint()
+    def _play(self, ray: Any, job: Job, groups: Groups, waiting: dict[Any, Task]) -> Iterator[Played]:
+        sent, key = ray.put(job), job.fingerprint
         remote = ray.remote(num_cpus=1, max_retries=0)(_play_task)  # retries are ours, trial by trial
         retries: deque[Task] = deque()
         while True:
             while len(waiting) < _AHEAD * self._cores(ray) and (task := next_task(retries, groups)) is not None:
-                waiting[remote.remote(job, key, task.trials)] = task
+                waiting[remote.remote(sent, key, task.trials)] = task
             if not waiting:
                 return
             (done, *_), _ = ray.wait(list(waiting), num_returns=1)
@@ -90,17 +89,17 @@ class OnRay:
 
 
 def _play_task(job: Job, key: str, trials: Sequence[Trial]) -> Played:
-    return play_group(_plan(key, job), trials)
+    return play_group(_opened(key, job), trials)
 
 
-_PLANS: dict[str, Plan] = {}  # of this worker process: a plan is opened, and its game crafted, once
+_JOBS: dict[str, Job] = {}  # of this worker process: a job is opened, and its game crafted, once
 
 
-def _plan(key: str, job: Job) -> Plan:
-    if key not in _PLANS:
-        _PLANS.clear()
-        _PLANS[key] = job.open()
-    return _PLANS[key]
+def _opened(key: str, job: Job) -> Job:
+    if key not in _JOBS:
+        _JOBS.clear()
+        _JOBS[key] = job.opened()
+    return _JOBS[key]
 
 
 def _knock(ray: Any, address: str) -> None:

@@ -28,7 +28,7 @@ def _work(connection: Connection) -> None:
     connection.send(STARTED)
     job = connection.recv_bytes()
     try:
-        plan = pickle.loads(job).open()  # from the driver's own pipe, never from a disk
+        opened = pickle.loads(job).opened()  # from the driver's own pipe, never from a disk
     except Exception as error:
         connection.send(_told(error))
         return
@@ -36,7 +36,7 @@ def _work(connection: Connection) -> None:
     while True:
         trials = connection.recv()
         try:
-            outcome: Any = play_group(plan, trials)
+            outcome: Any = play_group(opened, trials)
         except Exception as error:
             outcome = _told(error)
         connection.send(outcome)

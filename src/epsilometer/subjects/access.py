@@ -1,4 +1,4 @@
-"""What an adversary may need, and what a training may grant: sees, controls, knows."""
+"""What an adversary may need, and what a subject may grant: sees, controls, knows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ Power = TypeVar("Power", bound=enum.StrEnum)
 
 
 class Sees(enum.StrEnum):
-    """What of a training is seen."""
+    """What of a training is seen; each includes those before it."""
 
+    RELEASE = "release"  # whatever comes out, as numbers
+    PREDICTIONS = "predictions"
     FINAL_MODEL = "final-model"
     EVERY_MODEL = "every-model"  # and hence every update
 
@@ -30,6 +32,8 @@ class Controls(enum.StrEnum):
 
 
 WORDS = {
+    Sees.RELEASE: "what is released",
+    Sees.PREDICTIONS: "the final model's predictions",
     Sees.FINAL_MODEL: "the final model",
     Sees.EVERY_MODEL: "every model during training",
     Controls.RECORDS: "few records",
@@ -77,11 +81,19 @@ class Access:
 
     def lacks(self, threat: ThreatModel) -> list[str]:
         """The powers that an adversary needs and is not granted."""
-        unseen = [threat.sees.value] if (threat.sees, self.sees) == (Sees.EVERY_MODEL, Sees.FINAL_MODEL) else []
+        unseen = [threat.sees.value] if _depth(threat.sees) > _depth(self.sees) else []
         return unseen + [power.value for power in threat.controls if power not in self.controls]
+
+    def __and__(self, other: Access) -> Access:
+        """What both grant."""
+        return Access(min(self.sees, other.sees, key=_depth), self.controls & other.controls)
 
     def __str__(self) -> str:
         return ", ".join([self.sees.value, *(power.value for power in Controls if power in self.controls)])
+
+
+def _depth(sees: Sees) -> int:
+    return list(Sees).index(sees)
 
 
 def _named(argument: str, word: str, kind: type[Power]) -> Power:

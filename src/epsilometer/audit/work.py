@@ -1,0 +1,114 @@
+"""Work: whatever is played trial by trial. Stores, executors, tally and resume know this much of it and no more."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from epsilometer.bounds import LowerBound
+from epsilometer.claims import Floats
+from epsilometer.evidence import Trial
+
+Results = Mapping[Trial, Floats]  # what was seen: one score, or one for each canary
+
+
+class Preparation:
+    """What was made before the first trial: arrays, once for all processes, kept with the run."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.arrays = {name: np.asarray(values) for name, values in arrays.items()}
+
+    def to_bytes(self) -> bytes:
+        """Plain arrays: nothing in it can run. The same arrays are the same bytes."""
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, values in sorted(self.arrays.items()):
+                with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as member:
+                    np.lib.format.write_array(member, values, allow_pickle=False)
+        return file.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Preparation:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            return cls({name: archive[name] for name in archive.files})
+
+
+class Work(Protocol):
+    """Trials, each a pure function of the work, what was prepared for it, and (world, index)."""
+
+    @property
+    def worlds(self) -> tuple[int, ...]:
+        """Of which there are trials."""
+
+    @property
+    def planned_trials(self) -> int:
+        """Of each world."""
+
+    @property
+    def claimed_epsilon(self) -> float: ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that decides results, as plain data."""
+
+    def to_json(self) -> str: ...
+
+    def fingerprint(self) -> str:
+        """A hash of it."""
+
+    def prepare(self) -> Preparation: ...
+
+    def play(self, prepared: Preparation, trials: Sequence[Trial]) -> list[Any]:
+        """Their results: the same in any group, order and process, and after a resume."""
+
+    def accepted(self, results: Mapping[Trial, Any], **remedy: str) -> dict[Trial, Floats]:
+        """The same results, if they are what trials can give."""
+
+    def is_enough(self, results: Results, count: int) -> bool:
+        """Whether the first `count` trials of each world settle it, so that no more need be played."""
+
+    def bound_so_far(self, results: Results, count: int) -> LowerBound:
+        """What the first `count` trials of each world prove, for whoever is watching."""
+
+    def describe(self) -> str:
+        """Whose trials they are, for whoever is watching."""
+
+    def code(self) -> list[Any]:
+        """Classes and functions of the user's own that it consists of."""
+
+
+def canonical(values: Any) -> str:
+    """Plain data as text, always in the same words: 1 and 1.0 are one number."""
+    return json.dumps(_canonical(values), sort_keys=True)
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _canonical(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_canonical(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Small products gain nothing from more threads, and their number would change rounding."""
+    with threadpool_limits(limits=1):
+        torch = sys.modules.get("torch")  # whoever needs it has loaded it
+        if torch is None:
+            yield
+            return
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)

@@ -1,0 +1,195 @@
+"""The own DP-SGD as a subject: it grants everything, from predictions to gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from epsilometer import checks
+from epsilometer.accounting import DpSgd
+from epsilometer.claims import Claim, CurveClaim, Floats, Relation
+from epsilometer.data import Dataset
+from epsilometer.errors import InvalidInput
+from epsilometer.subjects.access import Access
+from epsilometer.subjects.subject import Insertion, Observer, Subject
+from epsilometer.subjects.user_code import code_of
+from epsilometer.training import (
+    Array,
+    Labels,
+    ModuleNetwork,
+    Network,
+    Recipe,
+    Watcher,
+    add_factories,
+    engine_of,
+    factories_of,
+    network_for,
+    train_many,
+)
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Faults injected on purpose into the audited training, to see whether the audit notices.
+
+    `noise_scale` multiplies the noise that is really added, while claim and adversary still believe in the
+    recipe's noise multiplier.
+    """
+
+    noise_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks.real("noise_scale", self.noise_scale, above=0, closed="[", remedy="1 injects no fault")
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A model of the own engine."""
+
+    network: Network | ModuleNetwork
+    parameters: Array
+    projections: Floats
+
+    def logits(self, x: Array) -> Array:
+        return self.network.logits(self.parameters, x.astype(self.parameters.dtype))
+
+    def input_gradients(self, x: Array, y: Labels) -> Array:
+        return self.network.input_gradients(self.parameters.astype(np.float64), x, y)
+
+
+@dataclass(frozen=True)
+class DpSgdTraining(Subject):
+    """DP-SGD by a recipe on data; `faults` are made on purpose, and nobody who plays is told."""
+
+    recipe: Recipe
+    data: Dataset
+    faults: Faults = field(default_factory=Faults)
+
+    def __post_init__(self) -> None:
+        if self.recipe.records != len(self.data):
+            raise InvalidInput("records", self.recipe.records, f"the {len(self.data)} records of {self.data.name}")
+        object.__setattr__(self, "loss", self.recipe.loss)
+
+    @property
+    def grants(self) -> Access:
+        return Access()
+
+    @property
+    def mechanism(self) -> DpSgd:
+        return self.recipe.mechanism
+
+    @property
+    def caveat(self) -> str:
+        if self.recipe.is_accounted:
+            return ""
+        return f"proved for Poisson sampling; this training's is {self.recipe.sampling}"
+
+    def injected(self) -> list[str]:
+        scale = self.faults.noise_scale
+        return [f"the noise really added is {scale:g} × what is claimed"] if scale != 1 else []
+
+    @property
+    def network(self) -> Network | ModuleNetwork:
+        return network_for(self.recipe, self.data)
+
+    def describe(self) -> str:
+        data = f"{self.data.name} ({len(self.data)} records)"
+        return f"{self.recipe.model} on {data}, {self.mechanism.describe()}"
+
+    def identity(self) -> dict[str, Any]:
+        return {
+            "data": {"name": self.data.name, "records": len(self.data), "sha256": self.data.fingerprint()}
+            | self.data.origin(),
+            "recipe": self.recipe.to_dict() | self._module(),
+            "engine": engine_of(self.recipe),
+            "faults": asdict(self.faults),
+        }
+
+    def _module(self) -> dict[str, Any]:
+        """What a torch module is and does, and the code of one of the user's own: outputs do not tell its gradients."""
+        network = self.network
+        if not isinstance(network, ModuleNetwork):
+            return {}
+        own = {"module_code": code_of(network.factory)} if self.code() else {}
+        return {"module_sha256": network.fingerprint(), **own}
+
+    def code(self) -> list[Any]:
+        factories = factories_of(self.recipe).values()
+        return [part for part in factories if getattr(part, "__module__", "").split(".")[0] != "epsilometer"]
+
+    def run(
+        self,
+        insertions: Sequence[Insertion],
+        seeds: Sequence[np.random.SeedSequence],
+        observers: Sequence[Observer],
+    ) -> None:
+        seats = [_Seat(self.network, *both) for both in zip(insertions, observers, strict=True)]
+        train_many(
+            self.recipe, [one.data for one in insertions], seeds, seats, noise_scale=self.faults.noise_scale
+        )  # fmt: skip
+
+    def rehearse(
+        self, data: Dataset, seeds: Sequence[np.random.SeedSequence], *, noiseless: bool = False
+    ) -> list[Trained]:
+        scale = 0.0 if noiseless else 1.0
+        models = train_many(self.recipe, [data] * len(seeds), seeds, noise_scale=scale)
+        return [Trained(self.network, parameters, np.zeros(0)) for parameters in models]
+
+    def require_claim(self, claim: Claim) -> None:
+        if self.recipe.is_accounted:
+            return
+        if claim.relation is Relation.ZERO_OUT:
+            raise InvalidInput(
+                "sampling", self.recipe.sampling, "poisson or full with zero-out: a record that is left out would "
+                "change other batches too", "claim add-remove or replace",
+            )  # fmt: skip
+        if isinstance(claim, CurveClaim):
+            raise InvalidInput(
+                "sampling", self.recipe.sampling, "poisson or full for a curve, which accountants prove for these only",
+                "claim a point instead",
+            )  # fmt: skip
+
+    # Another process must be told the torch module that the recipe names.
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "factories": factories_of(self.recipe)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        add_factories(state.pop("factories"))
+        self.__dict__.update(state)
+
+
+class _Seat(Watcher):
+    """The place in a training of the own engine where an insertion and an observer sit, who do not talk."""
+
+    def __init__(self, network: Network | ModuleNetwork, insertion: Insertion, observer: Observer) -> None:
+        self._network, self._insertion, self._observer = network, insertion, observer
+        self.inserted, self.poisoner, self.start = insertion.gradient, insertion.poisoner, insertion.start
+        self.probe = observer.probe
+        self.stepwise = observer.stepwise or insertion.additions is not None
+
+    def before(self, step: int, parameters: Array) -> None:
+        self._observer.before(step, parameters)
+
+    def contribute(self, step: int, gradient_sum: Array) -> None:
+        if self._insertion.additions is not None:
+            places, values = self._insertion.additions(step)
+            np.add.at(gradient_sum, places, values.astype(gradient_sum.dtype))
+
+    def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
+        return self._observer.observe(step, noisy_sum, parameters)
+
+    def finish(self, parameters: Array, projections: Floats) -> None:
+        self._observer.finish(Trained(self._network, parameters, projections))
+
+
+def own_training(subject: Subject) -> DpSgdTraining:
+    """The subject, for adversaries who have to know its recipe: gradients cannot be crafted for others."""
+    if not isinstance(subject, DpSgdTraining):
+        raise InvalidInput(
+            "adversary", "one that crafts gradients", f"one that {subject.describe()} grants enough to",
+            "use one of records, such as clipbkd or canaries",
+        )  # fmt: skip
+    return subject

@@ -1,0 +1,146 @@
+"""Whatever is audited, and the two parties of a trial: who puts something in, and who looks.
+
+An *insertion* knows the world and sees nothing. An *observer* sees what the subject grants and does not know the world:
+whatever its score says about the world, it has learned from the training.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer.accounting import DpSgd
+from epsilometer.claims import Claim, Floats
+from epsilometer.data import Dataset
+from epsilometer.subjects.access import Access
+from epsilometer.training import Array, Labels, Poisoner
+
+Addition = tuple[NDArray[np.int64], Floats]  # places in the parameter vector, and what is added there
+
+
+class Model(Protocol):
+    """What a training ends in, as those see it who may ask it for predictions."""
+
+    def logits(self, x: Array) -> Array:
+        """A row of outputs, one a class, for each record (row)."""
+
+
+class WhiteModel(Model, Protocol):
+    """A model whose parameters are seen."""
+
+    @property
+    def parameters(self) -> Array:
+        """One flat vector (a view: copy what you keep)."""
+
+    @property
+    def projections(self) -> Floats:
+        """⟨noisy sum, probe⟩ of every step; empty without a probe."""
+
+
+@runtime_checkable
+class Differentiable(Protocol):
+    """A model through which a record can be moved."""
+
+    def input_gradients(self, x: Array, y: Labels) -> Array:
+        """The gradient of each record's loss by its features."""
+
+
+@dataclass(frozen=True, eq=False)
+class Insertion:
+    """What is put into one training: its data and, where the subject grants more, gradients and initial weights.
+
+    `gradient`, of norm ≤ clip_norm, is sampled like one more record; `additions` gives for every step what is added to
+    the sum of clipped gradients; `poisoner` makes one record anew before every step, and is shared by all trainings
+    that it makes records for; `start` is where the training starts.
+    """
+
+    data: Dataset
+    gradient: Array | None = None
+    additions: Callable[[int], Addition] | None = None
+    poisoner: Poisoner | None = None
+    start: Array | None = None
+
+
+class Observer(ABC):
+    """Sees one training, and says afterwards how much it looks like world 1 (see evidence.py).
+
+    `probe` is a direction on which every noisy sum is projected, which costs next to nothing. Who wants to see every
+    step says so (`stepwise`) and pays for it.
+    """
+
+    probe: Array | None = None
+    stepwise: bool = False
+
+    def before(self, step: int, parameters: Array) -> None:
+        """Before a step (if `stepwise`): the model at which its gradients will be taken (a view)."""
+
+    def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
+        """After a step (if `stepwise`): the noisy sum and the new model (views); True ends the training here."""
+        return False
+
+    def finish(self, model: Any) -> None:
+        """The final model: a `Model`, or more where the subject grants more."""
+
+    @abstractmethod
+    def score(self) -> float | Floats:
+        """One number, or one for each canary."""
+
+
+class Subject(ABC):
+    """What is audited: what runs, what it grants to those who attack it, and what it promises."""
+
+    data: Dataset
+    loss: str = "cross-entropy"  # by which models are judged where adversaries look at losses
+
+    @property
+    @abstractmethod
+    def grants(self) -> Access: ...
+
+    @abstractmethod
+    def describe(self) -> str:
+        """What it is, in one line."""
+
+    @abstractmethod
+    def identity(self) -> dict[str, Any]:
+        """All that decides its scores, as plain data: parts of a plan's dictionary."""
+
+    @abstractmethod
+    def run(
+        self,
+        insertions: Sequence[Insertion],
+        seeds: Sequence[np.random.SeedSequence],
+        observers: Sequence[Observer],
+    ) -> None:
+        """Train once for each insertion, a pure function of it and its seed; its observer is shown what happens."""
+
+    @abstractmethod
+    def rehearse(
+        self, data: Dataset, seeds: Sequence[np.random.SeedSequence], *, noiseless: bool = False
+    ) -> Sequence[Model]:
+        """Models that an adversary trains for itself; without noise, if it asks for that and knows how."""
+
+    @property
+    def mechanism(self) -> DpSgd | None:
+        """The training as accountants see it, if it says how much noise it adds to what."""
+        return None
+
+    @property
+    def caveat(self) -> str:
+        """Why what accountants say of the mechanism may not hold for this training; empty if it does."""
+        return ""
+
+    def injected(self) -> list[str]:
+        """Faults that were put in on purpose, in words."""
+        return []
+
+    def code(self) -> list[Any]:
+        """Classes and functions of the user's own that it consists of."""
+        return []
+
+    def require_claim(self, claim: Claim) -> None:
+        """Refuse a claim that makes no sense for this subject."""
