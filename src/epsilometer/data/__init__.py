@@ -17,6 +17,7 @@ from epsilometer.data.features import Extractor, FeatureDataset
 from epsilometer.data.files import Files
 from epsilometer.data.location30 import location30
 from epsilometer.data.mnist import MNIST
+from epsilometer.data.own import own_data
 from epsilometer.data.purchase100 import purchase100
 from epsilometer.data.request import TEST, TRAIN, Request, Source
 from epsilometer.data.retail import retail
@@ -66,4 +67,4 @@ def load(
     return source.load(Request(part, classes, per_class, files))
 
 
-__all__ = ["DATASETS", "Dataset", "Extractor", "FeatureDataset", "Progress", "Source", "digits", "load"]
+__all__ = ["DATASETS", "Dataset", "Extractor", "FeatureDataset", "Progress", "Source", "digits", "load", "own_data"]

@@ -1,23 +1,32 @@
 """What is audited. A new kind of subject is one small file."""
 
 from epsilometer.subjects.access import Access, Controls, Sees, ThreatModel
+from epsilometer.subjects.callables import ISOLATIONS, CallableTraining, Records, TrainingFailed
 from epsilometer.subjects.dp_sgd import DpSgdTraining, Faults, Trained, own_training
+from epsilometer.subjects.entry import Entry
+from epsilometer.subjects.released import Released
 from epsilometer.subjects.subject import Differentiable, Insertion, Model, Observer, Subject, WhiteModel
 from epsilometer.subjects.user_code import code_of
 
 __all__ = [
+    "ISOLATIONS",
     "Access",
+    "CallableTraining",
     "Controls",
     "Differentiable",
     "DpSgdTraining",
+    "Entry",
     "Faults",
     "Insertion",
     "Model",
     "Observer",
+    "Records",
+    "Released",
     "Sees",
     "Subject",
     "ThreatModel",
     "Trained",
+    "TrainingFailed",
     "WhiteModel",
     "code_of",
     "own_training",

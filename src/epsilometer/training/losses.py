@@ -9,7 +9,7 @@ from epsilometer.training.models import Array, Labels
 
 
 def record_losses(logits: Array, y: Labels, loss: str = "cross-entropy") -> Floats:
-    """One loss a record, in double precision; `loss` is one of the recipe's.
+    """One loss a record, in double precision; `loss` is one of the recipe's, or "scored": minus the label's output.
 
     >>> record_losses(np.zeros((1, 4)), np.array([2])).round(4).tolist()
     [1.3863]
@@ -22,6 +22,8 @@ def record_losses(logits: Array, y: Labels, loss: str = "cross-entropy") -> Floa
         losses = np.logaddexp.reduce(outputs, axis=1) - (outputs * wanted).sum(axis=1)
     elif loss == "logistic":
         losses = (np.logaddexp(0.0, outputs) - outputs * wanted).sum(axis=1)
+    elif loss == "scored":
+        losses = -(outputs * wanted).sum(axis=1)
     else:
         losses = 0.5 * ((outputs - wanted) ** 2).sum(axis=1)
     return losses

@@ -1,0 +1,173 @@
+"""Any Python function that trains, `train(data, seed) -> model`: it grants records and models, and is not trusted."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from epsilometer import checks
+from epsilometer.accounting import DpSgd
+from epsilometer.data import Dataset
+from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
+from epsilometer.subjects.access import Access, Controls, Sees
+from epsilometer.subjects.entry import Entry, entry_of
+from epsilometer.subjects.released import SCORED, Released, explained
+from epsilometer.subjects.subject import Insertion, Observer, Subject
+from epsilometer.subjects.user_code import code_of
+from epsilometer.training import Array, Labels
+
+ISOLATIONS = {
+    "none": "trainings share the processes that play them",
+    "process": "every training has a process of its own: slower, and nothing is kept from one to the next",
+}
+
+
+class TrainingFailed(EpsilometerError):
+    """A training of the user's own did not end in a model. No trial is ever dropped, so the audit cannot go on."""
+
+
+class Records(NamedTuple):
+    """What `train` is given: features, one row a record in the data's own shape, and labels 0, 1, …"""
+
+    x: Array
+    y: Labels
+
+
+@dataclass(frozen=True, eq=False)
+class CallableTraining(Subject):
+    """A function of the user's, by name or as it is, and how to play it.
+
+    `train(data, seed)` gets `Records` (x, y) and a whole number below 2³², and returns a model: a torch module, an
+    estimator of scikit-learn's kind, a function from records to outputs, or anything that `score(model, (x, y))` can
+    judge (higher: more like a member). `arguments` are passed on by name. `stated` is what the training says of itself,
+    if it is DP-SGD: an accountant then says what it promises. Python's, numpy's and torch's global generators are
+    seeded before each training, for functions that do not look at their seed.
+    """
+
+    train: Entry | Callable[..., Any]
+    data: Dataset
+    score: Entry | Callable[..., Any] | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    isolation: str = "none"
+    time_limit: float | None = None  # seconds for one training
+    stated: DpSgd | None = None
+
+    def __post_init__(self) -> None:
+        if self.isolation not in ISOLATIONS:
+            raise unknown_name("isolation", self.isolation, ISOLATIONS)
+        if self.time_limit is not None:
+            checks.real("time_limit", self.time_limit, above=0)
+        for name in ("train", "score"):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, Entry):
+                if not callable(given):
+                    raise InvalidInput(name, given, "a function, or 'mymodule:function'")
+                object.__setattr__(self, name, entry_of(given) or given)
+        object.__setattr__(self, "loss", "cross-entropy" if self.score is None else SCORED)
+
+    @property
+    def can_travel(self) -> bool:
+        """Whether other processes can find the functions by name; if not, they play here and nothing is stored."""
+        return all(isinstance(part, Entry | None) for part in (self.train, self.score))
+
+    @property
+    def grants(self) -> Access:
+        return Access(Sees.FINAL_MODEL, [Controls.RECORDS, Controls.DATA])
+
+    @property
+    def mechanism(self) -> DpSgd | None:
+        return self.stated
+
+    def describe(self) -> str:
+        said = "" if self.stated is None else f", which says: {self.stated.describe()}"
+        return f"{self._name} on {self.data.name} ({len(self.data)} records){said}"
+
+    @property
+    def _name(self) -> str:
+        return self.train.name if isinstance(self.train, Entry) else getattr(self.train, "__qualname__", "train")
+
+    def code(self) -> list[Any]:
+        return [_function(part) for part in (self.train, self.score) if part is not None]
+
+    def identity(self) -> dict[str, Any]:
+        names = {"train": self._name}
+        if self.score is not None:
+            names["score"] = self.score.name if isinstance(self.score, Entry) else self.score.__qualname__
+        return {
+            "subject": {
+                "kind": "callable",
+                **names,
+                "arguments": dict(self.arguments),
+                "isolation": self.isolation,
+                "stated": self.stated and self.stated.describe(),
+                "code": [code_of(part) for part in self.code()],
+            },
+            "data": {"name": self.data.name, "records": len(self.data), "sha256": self.data.fingerprint()},
+        }
+
+    def run(
+        self,
+        insertions: Sequence[Insertion],
+        seeds: Sequence[np.random.SeedSequence],
+        observers: Sequence[Observer],
+    ) -> None:
+        for insertion, seed, observer in zip(insertions, seeds, observers, strict=True):
+            model = self._trained(insertion.data, seed)
+            try:
+                observer.finish(model)
+            except EpsilometerError:
+                raise
+            except Exception as error:
+                raise TrainingFailed(explained(error, "looking at the model")) from None
+
+    def rehearse(
+        self, data: Dataset, seeds: Sequence[np.random.SeedSequence], *, noiseless: bool = False
+    ) -> list[Released]:
+        return [self._trained(data, seed) for seed in seeds]
+
+    def _trained(self, data: Dataset, seed: np.random.SeedSequence) -> Released:
+        train, number = _function(self.train), int(seed.generate_state(1)[0])
+        shape = data.shape or data.x.shape[1:]
+        records = Records(data.x.reshape(len(data), *shape).copy(), data.y.copy())  # theirs to change
+        seed_everything(number)
+        try:
+            given = (records, number) if _takes_seed(train) else (records,)
+            model = train(*given, **self.arguments)
+        except EpsilometerError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise TrainingFailed(explained(error, self._name)) from None
+        if model is None:
+            raise TrainingFailed(f"{self._name} returned nothing: a model is expected")
+        score = None if self.score is None else _function(self.score)
+        return Released(model, self.data, score)
+
+
+def _function(part: Entry | Callable[..., Any]) -> Callable[..., Any]:
+    return part.load() if isinstance(part, Entry) else part
+
+
+def _takes_seed(train: Callable[..., Any]) -> bool:
+    """Whether it has a second place for the seed; those that have not use the global generators."""
+    try:
+        inspect.signature(train).bind_partial(None, 0)
+    except TypeError:
+        return False
+    except ValueError:  # written in C
+        return True
+    return True
+
+
+def seed_everything(seed: int) -> None:
+    """The global generators of Python, numpy and torch."""
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 (it is the user's code that draws from it)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(seed)

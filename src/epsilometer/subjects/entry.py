@@ -1,0 +1,76 @@
+"""Code of users travels by name, never by pickle: `module:function`, and the folder that the module is in."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from epsilometer.errors import InvalidInput, one_line
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function by its name, `mymodule:train` or `path/to/file.py:train`, and the folder to import it from."""
+
+    name: str
+    root: str = ""
+
+    @classmethod
+    def of(cls, name: str, argument: str = "subject.train", folder: Path | None = None) -> Entry:
+        """The entry of that name; relative to the folder of a spec, or to the current one."""
+        module, colon, function = name.rpartition(":")
+        if not colon or not module or not all(part.isidentifier() for part in function.split(".")):
+            raise InvalidInput(
+                argument, name, "mymodule:train or path/to/file.py:train", "name the function after a colon"
+            )
+        folder = Path.cwd() if folder is None else folder
+        if module.endswith(".py"):
+            path = (folder / module).resolve()
+            if not path.is_file():
+                raise InvalidInput(argument, name, f"an existing file ({module} is none)", "check the path")
+            return cls(f"{path.stem}:{function}", str(path.parent))
+        if not all(part.isidentifier() for part in module.split(".")):
+            raise InvalidInput(argument, name, "mymodule:train or path/to/file.py:train", "end a file's name in .py")
+        return cls(name, str(folder.resolve()))
+
+    def load(self, argument: str = "subject.train") -> Callable[..., Any]:
+        """The function; whatever importing it raises becomes one line."""
+        module, _, function = self.name.rpartition(":")
+        if self.root and self.root not in sys.path:
+            sys.path.insert(0, self.root)
+        try:
+            found: Any = importlib.import_module(module)
+        except (Exception, SystemExit) as error:
+            why = f"{type(error).__name__}: {one_line(str(error))}"
+            remedy = f"run it from the folder of {module}, or give its path ending in .py"
+            raise InvalidInput(argument, self.name, f"a module that can be imported ({why})", remedy) from None
+        for part in function.split("."):
+            if not hasattr(found, part):
+                defined = [n for n, v in vars(found).items() if callable(v) and not n.startswith("_")][:8]
+                expected = f"a function of {module} ({', '.join(defined) or 'which defines none'})"
+                raise InvalidInput(argument, self.name, expected)
+            found = getattr(found, part)
+        if not callable(found):
+            raise InvalidInput(argument, self.name, "a function", f"it is a {type(found).__name__}")
+        loaded: Callable[..., Any] = found
+        return loaded
+
+
+def entry_of(function: Callable[..., Any]) -> Entry | None:
+    """The entry of a function that another process could find by name; none for one that lives in this process only."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    if module is None or "<" in name or not hasattr(sys.modules.get(module), "__file__"):
+        return None
+    path = sys.modules[module].__file__
+    if path is None or not os.path.isfile(path):
+        return None
+    if module == "__main__":
+        return Entry(f"{Path(path).stem}:{name}", str(Path(path).resolve().parent))
+    depth = module.count(".") + (Path(path).name == "__init__.py")
+    return Entry(f"{module}:{name}", str(Path(path).resolve().parents[depth]))
