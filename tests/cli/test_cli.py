@@ -86,6 +86,7 @@ def test_no_heavy_imports_where_they_are_not_needed() -> None:
         (["list"], (*light, "dp_accounting")),
         (["power", "--epsilon", "1"], (*light, "dp_accounting", "scipy.stats")),
         (["bound", "--counts", "9", "1", "1", "9"], (*light, "dp_accounting", "scipy.stats")),
+        (["bound", "--counts", "9", "1", "1", "9", "--claim", "1"], (*light, "dp_accounting", "scipy.stats")),
         (["account", "--sample-rate", "0.1", "--noise-multiplier", "1", "--steps", "2"], light),
     ]
     for arguments, heavy in cases:
@@ -113,7 +114,8 @@ def test_a_refuted_claim_is_exit_code_1() -> None:
 def test_an_estimate_refutes_nothing(scores: Path) -> None:
     shown = epsilometer("bound", str(scores), "--method", "best-on-same", "--claim", "0.01", "--json")
     assert shown.returncode == 0
-    assert json.loads(shown.stdout)["refuted"] is False
+    document = json.loads(shown.stdout)
+    assert (document["test"]["kind"], document["verdict"]) == ("estimate", "inconclusive")
 
 
 def test_audit_writes_what_bound_can_read(tmp_path: Path) -> None:
@@ -138,6 +140,32 @@ def test_audit_writes_what_bound_can_read(tmp_path: Path) -> None:
     assert foreign.returncode == 2
     assert "a new or empty directory, or one with a run in it" in foreign.stderr
     assert (tmp_path / "run" / "result.json").read_bytes() == before
+
+
+def test_scores_of_a_violated_audit_are_judged_as_the_audit_judged_them(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(QUICK)
+    audited = epsilometer(
+        "audit", "spec.toml", "--noise-scale", "0.5", "--trials", "150", "--out", "run", "--json", cwd=tmp_path
+    )
+    assert audited.returncode == 1
+    result = json.loads(audited.stdout)
+    training = [
+        f"--{name.replace('_', '-')}={result['plan']['recipe'][name]!r}"
+        for name in ("sample_rate", "noise_multiplier", "steps")
+    ]
+    again = epsilometer("bound", "run/scores.csv", "--delta", "1e-5", *training, "--json", cwd=tmp_path)
+    assert (again.returncode, again.stderr) == (1, "")
+    judged = json.loads(again.stdout)
+    assert judged["verdict"] == "violated"
+    assert judged["test"] == result["claim_test"]
+    assert all(judged[name] == result[name] for name in ("verdict", "reason", "power", "claim", "lower_bound"))
+    # The point (4, 1e-5) on that curve promises far less.
+    point = epsilometer("bound", "run/scores.csv", "--delta", "1e-5", "--claim", "4", "--json", cwd=tmp_path)
+    assert (point.returncode, json.loads(point.stdout)["verdict"]) == (0, "inconclusive")
+    exported = epsilometer("runs", "run", "--export", "scores.parquet", cwd=tmp_path)
+    assert exported.returncode == 0
+    from_parquet = epsilometer("bound", "scores.parquet", "--delta", "1e-5", *training, "--json", cwd=tmp_path)
+    assert json.loads(from_parquet.stdout) == judged
 
 
 def test_options_override_the_spec_and_faults_are_seen(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_under_json_stdout_is_one_object_whatever_others_write() -> None:
     command = [sys.executable, "-c", script, *VIOLATED]
     shown = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=60, check=False)
     assert shown.returncode == 1
-    assert json.loads(shown.stdout)["refuted"] is True
+    assert json.loads(shown.stdout)["verdict"] == "violated"
     assert sorted(shown.stderr.splitlines()) == ["from C++", "from a child", "from an adversary"]
     words = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
     assert "from an adversary" in words

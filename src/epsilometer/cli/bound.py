@@ -7,15 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from epsilometer.cli.output import emit_json, print_table
+from epsilometer.cli.output import emit_json, print_table, say
 from epsilometer.errors import EvidenceMismatch, InvalidInput, unknown_name
 
 if TYPE_CHECKING:
-    from epsilometer.bounds.catalogue import Evidence, Settings
+    from epsilometer.bounds.catalogue import Settings
 
-Scores = Annotated[Path | None, typer.Argument(help="CSV with columns world (0 out, 1 in) and score; - is stdin.")]
+Scores = Annotated[
+    Path | None,
+    typer.Argument(
+        help="CSV or Parquet with the columns world (or label; 0 out, 1 in) and score (or loss, whose sign is turned), "
+        "a row for each training; - is stdin."
+    ),
+]
 OneRunFile = Annotated[
-    Path | None, typer.Option("--one-run", help="CSV of one training's canaries: member (0 or 1) and score.")
+    Path | None,
+    typer.Option("--one-run", help="The same for one training's canaries: member (or label; 0 or 1) and score."),
 ]
 CountsOption = Annotated[
     tuple[int, int, int, int] | None, typer.Option(help="Instead of scores.", metavar="TP FP FN TN")
@@ -52,48 +59,59 @@ def bound(
     direction: Direction = "higher",
     group_size: GroupSize = None,
     relation: RelationOption = "add-remove",
-    claim: Annotated[float | None, typer.Option(help="A claimed ε to test; exit code 1 if refuted.")] = None,
+    claim: Annotated[
+        float | None, typer.Option(help="A claimed ε to test at δ; exit code 1 if the verdict is violated.")
+    ] = None,
+    sample_rate: Annotated[
+        float | None,
+        typer.Option(help="With σ and T: test the whole curve that DP-SGD with Poisson sampling promises. Its q."),
+    ] = None,
+    noise_multiplier: Annotated[float | None, typer.Option(help="σ of that training.")] = None,
+    steps: Annotated[int | None, typer.Option(help="T of that training.")] = None,
     seed: Seed = 0,
     in_order: InOrder = False,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """A lower bound on ε from an attack's scores or counts.
+    """A lower bound on ε from an attack's scores or counts; with a claim, its test and a verdict.
+
+    A curve (--sample-rate, --noise-multiplier, --steps) promises far more than one of its points (--claim), so a false
+    one is refuted with far fewer trainings.
 
     Examples:
 
     - `epsilometer bound scores.csv --delta 1e-5`
 
+    - `epsilometer bound scores.parquet --delta 1e-5 --sample-rate 0.1 --noise-multiplier 1.4 --steps 100`
+
     - `epsilometer bound --counts 970 20 30 980 --delta 1e-5 --claim 3`
 
     - `epsilometer bound --one-run canaries.csv --delta 1e-5`
     """
-    from epsilometer import checks
-    from epsilometer.bounds import Kind
     from epsilometer.bounds.catalogue import bound_named
+    from epsilometer.cli.given import given
+    from epsilometer.cli.judge import NO_JUDGEMENT, claimed, judged
 
-    if claim is not None:
-        checks.real("--claim", claim, above=0, closed="[]")
     settings = _settings(counts, one_run, delta, confidence, threshold, guesses, direction, seed, in_order)
+    promise = claimed(claim, sample_rate, noise_multiplier, steps, delta, relation)
     name = "fixed" if method is None and settings.threshold is not None else method
-    evidence = _evidence(scores, counts, one_run, group_size, relation)
+    read = given(scores, counts, one_run, group_size, relation, settings)
     try:
-        found = bound_named(name, evidence, settings)
+        found = bound_named(name, read.evidence, settings)
+        judgement = None if promise is None else judged(name, read.evidence, settings, promise)
     except EvidenceMismatch as error:
         raise InvalidInput("--method", name, "a method for this evidence", str(error)) from None
     except InvalidInput as error:
         raise _as_option(error) from None
-    refuted = claim is not None and found.kind is Kind.CERTIFIED and found.epsilon > claim
     if as_json:
-        verdict = {} if claim is None else {"claim": claim, "refuted": refuted}
-        emit_json({"lower_bound": found.to_dict(), **verdict})
+        verdict = NO_JUDGEMENT if judgement is None else judgement.to_dict()
+        emit_json({"lower_bound": found.to_dict(), **verdict, "remarks": read.remarks})
     else:
+        _remark(read.remarks)
         print(found)
         print(found.proof)
-        if claim is not None:
-            outcome = "refuted" if refuted else "not refuted"
-            note = "" if found.kind is Kind.CERTIFIED else f" (only a certified bound refutes; this is {found.kind})"
-            print(f"claim ε = {claim:g}: {outcome}{note}")
-    if refuted:
+        if judgement is not None:
+            print(judgement)
+    if judgement is not None and judgement.is_violated:
         raise typer.Exit(1)
 
 
@@ -124,17 +142,20 @@ def compare(
     """
     from epsilometer.bounds import LowerBound
     from epsilometer.bounds.catalogue import BOUNDS, compare_bounds
+    from epsilometer.cli.given import given
 
     settings = _settings(counts, one_run, delta, confidence, threshold, guesses, direction, seed, in_order)
-    evidence = _evidence(scores, counts, one_run, group_size, relation)
+    read = given(scores, counts, one_run, group_size, relation, settings)
     try:
-        found = compare_bounds(evidence, settings)
+        found = compare_bounds(read.evidence, settings)
     except InvalidInput as error:
         raise _as_option(error) from None
     if as_json:
         bounds = {n: b.to_dict() if isinstance(b, LowerBound) else {"not_applicable": b} for n, b in found.items()}
-        emit_json({"bounds": {n: {**b, "assumes": BOUNDS[n].assumes} for n, b in bounds.items()}})
+        listed = {n: {**b, "assumes": BOUNDS[n].assumes} for n, b in bounds.items()}
+        emit_json({"bounds": listed, "remarks": read.remarks})
         return
+    _remark(read.remarks)
     print_table(
         ("bound", "ε", "kind", "assumes"),
         [
@@ -188,43 +209,9 @@ def _settings(
     return Settings(delta, confidence, direction, threshold, plan, seed, in_order)
 
 
-def _evidence(
-    scores: Path | None,
-    counts: tuple[int, int, int, int] | None,
-    one_run: Path | None,
-    group_size: int | None,
-    relation: str,
-) -> Evidence:
-    from epsilometer.cli.scores import content_of, parse_canaries, parse_scores
-    from epsilometer.evidence import Counts, OneRun, PairedRuns
-
-    given = [name for name, value in (("SCORES.csv", scores), ("--counts", counts), ("--one-run", one_run)) if value]
-    if len(given) != 1:
-        expected = "exactly one of them"
-        shown = " and ".join(given) or "none"
-        raise InvalidInput("SCORES.csv, --counts, --one-run", shown, expected, "name a file, or give four counts")
-    if scores is not None:
-        content = content_of(scores, "SCORES.csv")
-        return PairedRuns(*parse_scores(content), relation, _group_size(group_size, content))
-    if one_run is not None:
-        content = content_of(one_run, "--one-run")
-        return OneRun(*parse_canaries(content), relation, _group_size(group_size, content))
-    assert counts is not None
-    try:
-        return Counts(*counts, relation=relation, group_size=1 if group_size is None else group_size)  # type: ignore[arg-type]
-    except InvalidInput as error:
-        named = error.argument in ("relation", "group_size")
-        raise error if named else error.renamed(f"--counts: {error.argument}") from None
-
-
-def _group_size(given: int | None, content: bytes) -> int:
-    """What the user says, or the file; they must not contradict each other."""
-    from epsilometer.cli.scores import stated_group_size
-
-    stated = stated_group_size(content)
-    if given is not None and stated is not None and given != stated:
-        raise InvalidInput("--group-size", given, f"{stated}, as the file says", "leave it out")
-    return next(size for size in (given, stated, 1) if size is not None)
+def _remark(remarks: list[str]) -> None:
+    for remark in remarks:
+        say(f"remark: {remark}")
 
 
 def _as_option(error: InvalidInput) -> InvalidInput:

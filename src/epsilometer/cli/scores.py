@@ -1,4 +1,4 @@
-"""Score files: CSV with the columns `world` (0 out, 1 in) or `member` (0 or 1), and `score`."""
+"""Score files: CSV with the columns `world` (0 out, 1 in) or `member` (0 or 1), and `score`; see columns.py."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import math
 import sys
 from pathlib import Path
 
+from epsilometer.cli.columns import Columns, find_columns
 from epsilometer.errors import InvalidInput
 
 
@@ -22,14 +23,13 @@ def parse_scores(content: bytes) -> tuple[list[float], list[float]]:
         worlds[world].append(score)
     for world, scores in enumerate(worlds):
         if not scores:
-            name = "in" if world else "out"
-            raise InvalidInput(
-                "world",
-                f"no row with world {world}",
-                f"scores of the {name}-world too",
-                "add them: both worlds are needed",
-            )
+            raise missing_world(world)
     return worlds
+
+
+def missing_world(world: int) -> InvalidInput:
+    expected = f"scores of the {'in' if world else 'out'}-world too"
+    return InvalidInput("world", f"no row with world {world}", expected, "add them: both worlds are needed")
 
 
 def parse_canaries(content: bytes) -> tuple[list[float], list[int]]:
@@ -60,6 +60,17 @@ def stated_group_size(content: bytes) -> int | None:
     return int(cell)
 
 
+def columns_of(content: bytes, side: str) -> Columns:
+    """What the two columns of a file that was parsed are called there.
+
+    >>> columns_of(b"label,loss\\n0,0.5\\n1,2", "world").sign
+    -1.0
+    """
+    text = io.TextIOWrapper(io.BytesIO(content), "utf-8-sig", newline=None)  # decodes no more than is read
+    header = next(csv.reader(text, skipinitialspace=True))
+    return find_columns([name.strip().lower() for name in header], side)
+
+
 def content_of(path: Path, argument: str) -> bytes:
     """What the file holds; - is stdin."""
     if str(path) == "-" and sys.stdin is None:
@@ -80,15 +91,8 @@ def _rows(content: bytes, argument: str, side: str) -> list[tuple[int, float]]:
     found: list[tuple[int, float]] = []
     try:
         header = [name.strip().lower() for name in next(lines, [])]
-        if not {side, "score"} <= set(header):
-            other = {"world": "member", "member": "world"}[side]
-            use = {"world": "it has canaries: use --one-run", "member": "it has pairs: leave out --one-run"}[side]
-            remedy = use if {other, "score"} <= set(header) else f"start the file with {side},score"
-            raise InvalidInput("header", header, f"the columns {side} and score", remedy)
-        for name in (side, "score"):
-            if header.count(name) > 1:
-                raise InvalidInput("header", header, f"one column {name}", "rename the others")
-        side_at, score_at = header.index(side), header.index("score")
+        columns = find_columns(header, side)
+        side_at, score_at = header.index(columns.side_name), header.index(columns.score_name)
         for row in lines:
             if not any(cell.strip() for cell in row):
                 continue
@@ -96,7 +100,8 @@ def _rows(content: bytes, argument: str, side: str) -> list[tuple[int, float]]:
                 raise InvalidInput(
                     f"line {lines.line_num}", row, f"{len(header)} values", "write decimals with a point"
                 )
-            found.append((_side(row[side_at], side, lines.line_num), _score(row[score_at], lines.line_num)))
+            score = columns.sign * _score(row[score_at], columns.score_name, lines.line_num)
+            found.append((_side(row[side_at], columns.side_name, lines.line_num), score))
     except csv.Error as error:
         raise InvalidInput(argument, str(error), "a CSV text file") from None
     return found
@@ -108,11 +113,11 @@ def _side(cell: str, name: str, line: int) -> int:
     return int(cell)
 
 
-def _score(cell: str, line: int) -> float:
+def _score(cell: str, name: str, line: int) -> float:
     try:
         value = float(cell) if cell.isascii() and "_" not in cell else math.nan
     except ValueError:
         value = math.nan
     if math.isnan(value):
-        raise InvalidInput(f"score in line {line}", cell, "a number", "find out which trial failed")
+        raise InvalidInput(f"{name} in line {line}", cell, "a number", "find out which trial failed")
     return value

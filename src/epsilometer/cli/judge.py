@@ -1,0 +1,147 @@
+"""A claim, tested on given evidence as an audit tests its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from epsilometer import checks
+from epsilometer.errors import InvalidInput
+from epsilometer.evidence import Counts, OneRun, PairedRuns
+
+if TYPE_CHECKING:
+    from epsilometer.audit.verdict import Verdict
+    from epsilometer.bounds import ClaimTest, Method
+    from epsilometer.bounds.catalogue import Evidence, Settings
+    from epsilometer.claims import Claim
+
+MOST_COUNTED = 100_000  # trials a world of which power is simulated, for counts
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim, its test, and what follows."""
+
+    claim: Claim
+    delta: float
+    test: ClaimTest
+    verdict: Verdict
+
+    @property
+    def is_violated(self) -> bool:
+        return self.verdict.outcome == "violated"
+
+    def __str__(self) -> str:
+        return f"claim: {self.test}\nverdict: {self.verdict}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """In the words of an audit's result."""
+        return {
+            "claim": {**self.claim.to_dict(), "epsilon": self.claim.epsilon_at(self.delta), "delta": self.delta},
+            "test": self.test.to_dict(),
+            "verdict": self.verdict.outcome.value,
+            "reason": self.verdict.reason,
+            "power": self.verdict.power,
+            "blind_spot": self.verdict.blind_spot,
+        }
+
+
+NO_JUDGEMENT: dict[str, Any] = {"claim": None, "test": None, "verdict": None}
+
+
+def claimed(
+    epsilon: float | None,
+    sample_rate: float | None,
+    noise_multiplier: float | None,
+    steps: int | None,
+    delta: float,
+    relation: str,
+) -> Claim | None:
+    """The point (ε, δ), or the curve of a training, or nothing."""
+    training = {"--sample-rate": sample_rate, "--noise-multiplier": noise_multiplier, "--steps": steps}
+    said = [option for option, value in training.items() if value is not None]
+    missing = [option for option in training if option not in said]
+    if epsilon is not None:
+        checks.real("--claim", epsilon, above=0, closed="[]")
+        if said:
+            remedy = "one claims the point (ε, δ), the other the curve of a training: leave one out"
+            raise InvalidInput("--claim", epsilon, f"nothing beside {' and '.join(said)}", remedy)
+        from epsilometer.claims import PointClaim, Relation
+
+        return PointClaim(epsilon, delta, Relation.of(relation))
+    if not said:
+        return None
+    if sample_rate is None or noise_multiplier is None or steps is None:
+        remedy = "the three together claim the curve of a training; --claim is for an ε"
+        raise InvalidInput(said[0], training[said[0]], f"{' and '.join(missing)} beside it", remedy)
+    from epsilometer.accounting import DpSgd, curve
+
+    return curve(DpSgd(sample_rate, noise_multiplier, steps), relation)
+
+
+def judged(name: str | None, evidence: Evidence, settings: Settings, claim: Claim) -> Judgement:
+    """The claim tested by the method of that name, and the verdict."""
+    method = _method(name, evidence, settings)
+    if isinstance(evidence, Counts):
+        from epsilometer.bounds import refute_curve
+
+        test = refute_curve(evidence, claim, confidence=settings.confidence)
+        return Judgement(claim, settings.delta, test, _verdict_on_counts(evidence, test, method))
+    direction = settings.direction
+    if isinstance(evidence, OneRun) and direction == "lower":  # of two readings, a run can pay for none
+        evidence = OneRun(-evidence.scores, evidence.member, evidence.relation, evidence.group_size)
+        direction = "higher"
+    test = method.test(evidence, claim, confidence=settings.confidence, direction=direction)
+    return Judgement(claim, settings.delta, test, _verdict(evidence, test, method, direction))
+
+
+def _method(name: str | None, evidence: Evidence, settings: Settings) -> Method:
+    """The method behind a bound; some bounds have none that could test a claim."""
+    from epsilometer.bounds import METHODS, EProcess, OneRunPoint, method_named
+    from epsilometer.bounds.methods import DEFAULT
+
+    if isinstance(evidence, Counts):
+        able, method = ["clopper-pearson"], method_named("fixed", 0.5)
+    elif isinstance(evidence, OneRun):
+        assert not isinstance(settings.guesses, tuple)
+        able, method = [OneRunPoint.name], OneRunPoint(settings.guesses, settings.seed)
+    else:
+        able = [one for one in METHODS if one != OneRunPoint.name]
+        chosen = DEFAULT if name is None or name not in able else name
+        method = method_named(chosen, settings.threshold if chosen == "fixed" else None, settings.seed)
+        if isinstance(method, EProcess):
+            method = replace(method, in_order=settings.in_order)
+    if name is not None and name not in able:
+        remedy = "leave out the claim to have its bound alone"
+        raise InvalidInput("--method", name, f"a method that can test a claim: {', '.join(able)}", remedy)
+    return method
+
+
+def _verdict(evidence: PairedRuns | OneRun, test: ClaimTest, method: Method, direction: str) -> Verdict:
+    """`decide` reads scores in one direction: the one that was said or, of both, the one in which more is seen."""
+    from epsilometer.audit.verdict import decide
+    from epsilometer.bounds import ClopperPearson, attack_strength
+
+    if isinstance(evidence, OneRun) or direction == "higher" or test.refuted:
+        return decide(evidence, test, method)
+    turned = evidence.flipped()
+    if direction == "either":
+        test = replace(test, confidence=(1.0 + test.confidence) / 2.0)  # each direction has half of α
+        if attack_strength(turned) <= attack_strength(evidence):
+            return decide(evidence, test, method)
+    mirrored = ClopperPearson(method.thresholds.mirrored()) if isinstance(method, ClopperPearson) else method
+    return decide(turned, test, mirrored)
+
+
+def _verdict_on_counts(counts: Counts, test: ClaimTest, method: Method) -> Verdict:
+    """Counts as scores 0 and 1 with a threshold between them."""
+    import numpy as np
+
+    from epsilometer.audit.verdict import Outcome, Verdict, decide
+
+    if not test.refuted and max(counts.out_trials, counts.in_trials) > MOST_COUNTED:
+        reason = f"no violation found; of more than {MOST_COUNTED:,} trials in a world, power is not computed"
+        return Verdict(Outcome.INCONCLUSIVE, reason)
+    cells = np.minimum([[counts.fp, counts.tn], [counts.tp, counts.fn]], MOST_COUNTED)  # a refutation needs none
+    outs, ins = (np.repeat([1.0, 0.0], numbers) for numbers in cells)
+    return decide(PairedRuns(outs, ins, counts.relation, counts.group_size), test, method)
