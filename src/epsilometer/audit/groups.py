@@ -30,8 +30,9 @@ class Played:
 class Groups:
     """Trials to be played, handed out in groups that take about half a second each."""
 
-    def __init__(self, trials: Sequence[Trial], first: int = 2) -> None:
-        self._trials, self._next, self._size = trials, 0, first
+    def __init__(self, trials: Sequence[Trial], first: int = 2, alone: bool = False) -> None:
+        self._trials, self._next = trials, 0
+        self._size, self._alone = (1, True) if alone else (first, False)
         self._seconds_a_trial = 0.0
 
     def __iter__(self) -> Self:
@@ -48,7 +49,7 @@ class Groups:
         """Choose the size of later groups by how long this one took."""
         now = max(played.seconds, 1e-6) / len(played.trials)
         self._seconds_a_trial = min(now, (now + self._seconds_a_trial) / 2) if self._seconds_a_trial else now
-        self._size = max(1, min(int(SECONDS / self._seconds_a_trial), _GROWTH * self._size))
+        self._size = 1 if self._alone else max(1, min(int(SECONDS / self._seconds_a_trial), _GROWTH * self._size))
 
     @property
     def seconds_left(self) -> float:

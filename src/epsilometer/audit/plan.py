@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from epsilometer import checks
 from epsilometer.accounting import ACCOUNTANTS, LARGEST_EPSILON, UpperBound, account, calibrate, curve
 from epsilometer.adversaries import ADVERSARIES, Adversary, Game
@@ -29,7 +31,7 @@ from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import Evidence, PairedRuns, PerStep, Trial
 from epsilometer.plain import plain
 from epsilometer.seeds import Stream, seed_of
-from epsilometer.subjects import Access, Subject, code_of
+from epsilometer.subjects import Access, Insertion, Precautions, Subject, code_of
 from epsilometer.training import Recipe
 
 TRIAL_VERSION = 3  # raised whenever the same plan would give other scores
@@ -176,6 +178,10 @@ class Plan:
         own = [] if ADVERSARIES.get(self.adversary.name) is type(self.adversary) else [type(self.adversary)]
         return [*own, *self.subject.code()]
 
+    @property
+    def precautions(self) -> Precautions:
+        return self.subject.precautions
+
     # ------------------------------------------------------------------------------------- its trials (see Work)
     def prepare(self) -> Preparation:
         """What the adversary makes before the first trial, with randomness of its own."""
@@ -192,8 +198,18 @@ class Plan:
             game.insert(kind.side(self.seed, trial, game.scores), seed_of(self.seed, Stream.INSERTING, trial[1]))
             for trial in trials
         ]
+        return self.observe(game, trials, insertions, [seed_of(self.seed, *trial) for trial in trials])
+
+    def observe(
+        self,
+        game: Game,
+        trials: Sequence[Trial],
+        insertions: Sequence[Insertion],
+        seeds: Sequence[np.random.SeedSequence],
+    ) -> list[Floats]:
+        """The scores of trainings with these insertions and seeds."""
         observers = [game.observe() for _ in trials]
-        self.subject.run(insertions, [seed_of(self.seed, *trial) for trial in trials], observers)
+        self.subject.run(insertions, seeds, observers)
         seen = {trial: observer.score() for trial, observer in zip(trials, observers, strict=True)}
         found = require_scores(seen, self.adversary.name, game.scores)
         return [found[trial] for trial in trials]

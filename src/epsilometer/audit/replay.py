@@ -6,8 +6,10 @@ import logging
 
 import numpy as np
 
+from epsilometer.audit.executors.child import in_child
 from epsilometer.audit.executors.executor import Job, play_group
 from epsilometer.audit.work import Results
+from epsilometer.claims import Floats
 from epsilometer.errors import EpsilometerError
 from epsilometer.evidence import IN
 
@@ -28,32 +30,38 @@ def require_same_game(job: Job, stored: Results) -> None:
     if not (played := [trial for trial in stored if trial[0] == IN]):
         return
     trial = min(played)
-    (now,) = play_group(job, [trial]).scores
+    precautions = job.work.precautions
+    if precautions.foreign and precautions.travels:
+        (now,) = in_child("the training", play_group, job, [trial]).scores
+    else:
+        (now,) = play_group(job, [trial]).scores
     before = stored[trial]
     if now.tobytes() == before.tobytes():
         return
     named = f"trial {trial[1]} of world {trial[0]}"
+    differs = apart(before, now, np.concatenate(list(stored.values())))
+    if differs is not None:
+        raise ReplayDiffers(
+            f"the run cannot go on: {named}, played again, has another score ({differs}); undo what has changed since "
+            "(code, files that it reads, libraries, machine), or begin anew in another directory"
+        )
+    _LOG.warning("%s, played again, differs by rounding: another processor or library; going on", named)
+
+
+def apart(before: Floats, now: Floats, scores: Floats) -> str | None:
+    """How the scores of one trial differ, if that cannot be rounding; `scores` are all, whose spread counts."""
     if now.shape != before.shape:
-        raise _differs(named, f"{len(before)} scores there, {len(now)} now")
+        return f"{len(before)} scores there, {len(now)} now"
     with np.errstate(invalid="ignore"):  # ∞ − ∞
-        apart = np.where(now == before, 0.0, np.abs(now - before))
-    most = int(np.argmax(apart))
-    scores = f"{float(before[most])!r} there, {float(now[most])!r} now"
-    if not apart[most] <= ROUNDING * _spread(stored):
-        raise _differs(named, scores)
-    _LOG.warning("%s, played again, differs by rounding (%s): another processor or library; going on", named, scores)
+        distance = np.where(now == before, 0.0, np.abs(now - before))
+    most = int(np.argmax(distance))
+    if distance[most] <= ROUNDING * _spread(scores):
+        return None
+    return f"{float(before[most])!r} there, {float(now[most])!r} now"
 
 
-def _differs(named: str, scores: str) -> ReplayDiffers:
-    return ReplayDiffers(
-        f"the run cannot go on: {named}, played again, has another score ({scores}); undo what has changed since "
-        "(code, files that it reads, libraries, machine), or begin anew in another directory"
-    )
-
-
-def _spread(stored: Results) -> float:
+def _spread(scores: Floats) -> float:
     """The deviation of all scores; their size, where all are alike."""
-    scores = np.concatenate(list(stored.values()))
     finite = scores[np.isfinite(scores)]
     if not len(finite):
         return 0.0

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 
 from epsilometer.accounting import UpperBound, curve, epsilon_floor
 from epsilometer.audit.executors import Executor, Inline
+from epsilometer.audit.executors.child import in_child
 from epsilometer.audit.executors.executor import Job
+from epsilometer.audit.foreign import Control, require_honest
 from epsilometer.audit.groups import Groups
 from epsilometer.audit.plan import Plan
 from epsilometer.audit.progress import Progress, Reporter
@@ -20,7 +22,7 @@ from epsilometer.audit.verdict import Verdict, decide
 from epsilometer.audit.work import Preparation, Work
 from epsilometer.bounds import ClaimTest, Kind, LowerBound, NoiseLimit, Sequential, largest_noise_multiplier
 from epsilometer.claims import Claim
-from epsilometer.evidence import Evidence
+from epsilometer.evidence import Evidence, PairedRuns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,8 +82,10 @@ def play(work: Work, store: Store, executor: Executor, progress: Progress | None
     reporter = Reporter(progress, tally)
     if not tally.is_enough():
         job = Job.of(work, prepared_for(work, store))
+        if work.precautions.foreign and not stored:
+            _look_at_foreign_code(work, job.prepared, store, executor, progress)
         require_same_game(job, stored)
-        groups = Groups(tally.missing())
+        groups = Groups(tally.missing(), alone=work.precautions.fresh_process)
         with closing(executor.play(job, groups)) as playing:  # whatever happens here, workers are stopped
             for played in playing:
                 groups.learn(played)
@@ -100,9 +104,24 @@ def prepared_for(work: Work, store: Store) -> Preparation:
     key = store.begin(work).fingerprint
     found = store.preparation(key)
     if found is None:
-        found = work.prepare()
+        precautions = work.precautions
+        if precautions.foreign and precautions.travels:
+            found = in_child("preparing the attack", work.prepare)
+        else:
+            found = work.prepare()
         store.keep(key, found)
     return found
+
+
+def _look_at_foreign_code(
+    work: Work, prepared: Preparation, store: Store, executor: Executor, progress: Progress | None
+) -> None:
+    """Once, before the first trial of two worlds."""
+    if not isinstance(work, Plan) or work.adversary.gives is not PairedRuns:
+        return
+    control = Control(work)
+    store.keep(store.begin(control).fingerprint, prepared)
+    require_honest(control, prepared, play(control, store, executor, progress).results)
 
 
 def judge(plan: Plan, evidence: Evidence, judged: int | None = None) -> AuditResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import inspect
 import itertools
 import math
 import tomllib
@@ -13,17 +14,19 @@ from typing import Any, Literal
 import pydantic
 from pydantic import BaseModel, ConfigDict
 
-from epsilometer.accounting import LARGEST_EPSILON, account
-from epsilometer.adversaries import ADVERSARIES, Adversary
+from epsilometer.accounting import LARGEST_EPSILON, DpSgd, account, curve
+from epsilometer.adversaries import ADVERSARIES, Adversary, Canaries
 from epsilometer.audit.per_step import ComposedSteps
 from epsilometer.audit.plan import Plan, claim_curve, noise_for
 from epsilometer.bounds import EProcess, Method, OneRunPoint, Threshold, default_method, method_named
 from epsilometer.claims import Claim, PointClaim, Relation
-from epsilometer.data import Progress, load
+from epsilometer.data import Dataset, Progress, load, own_data
 from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
 from epsilometer.evidence import OneRun, PerStep
-from epsilometer.subjects import Access, Controls, DpSgdTraining, Faults, Sees
-from epsilometer.training import Recipe
+from epsilometer.subjects import Access, CallableTraining, Controls, DpSgdTraining, Entry, Faults, Sees, Subject
+from epsilometer.training import Recipe, is_module, register
+
+USUAL, USUAL_BLACK_BOX = "gradient", "clipbkd"  # adversaries, where a spec names none
 
 
 class _Section(BaseModel):
@@ -40,12 +43,17 @@ class ClaimSection(_Section):
 
 
 class DataSection(_Section):
+    """A data set by name; or a file of the user's own: .npz, .csv or .parquet."""
+
     name: str = "digits"
+    path: str | None = None
     classes: list[str | int] | None = None
     per_class: int | None = None
 
 
 class ModelSection(_Section):
+    """The model by name; or `mymodule:Net`, a torch module made from (features, classes)."""
+
     name: str = "logistic"
     hidden: list[int] = [32]
     activation: str = "relu"
@@ -71,10 +79,10 @@ class TrainingSection(_Section):
 
 
 class AdversarySection(BaseModel):
-    """The adversary's name, and whatever settings it has."""
+    """The adversary's name, and whatever settings it has; the usual one for the subject, if there is no name."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
-    name: str = "gradient"
+    name: str | None = None
 
 
 class AuditSection(_Section):
@@ -100,6 +108,33 @@ class FaultsSection(_Section):
     noise_scale: float = 1.0
 
 
+class SubjectSection(_Section):
+    """A training of the user's own in place of [model] and [training]; see `CallableTraining`.
+
+    If it is DP-SGD, `sample_rate`, `noise_multiplier` and `steps` say what it claims to do, and a curve is claimed.
+    """
+
+    train: str | None = None
+    score: str | None = None
+    arguments: dict[str, Any] = {}
+    isolation: str = "none"
+    time_limit: float | None = None
+    deterministic: bool = True
+    sample_rate: float | None = None
+    noise_multiplier: float | None = None
+    steps: int | None = None
+
+    def stated(self) -> DpSgd | None:
+        """What the training says of itself."""
+        given = (self.sample_rate, self.noise_multiplier, self.steps)
+        if all(one is None for one in given):
+            return None
+        for name, one in zip(("sample_rate", "noise_multiplier", "steps"), given, strict=True):
+            if one is None:
+                raise InvalidInput(f"subject.{name}", None, "all of sample_rate, noise_multiplier and steps, or none")
+        return DpSgd(*given)  # type: ignore[arg-type]
+
+
 class Spec(_Section):
     """A whole spec. Every key has a default; together they are the embedded default audit."""
 
@@ -111,6 +146,7 @@ class Spec(_Section):
     audit: AuditSection = AuditSection()
     access: AccessSection = AccessSection()
     faults: FaultsSection = FaultsSection()
+    subject: SubjectSection = SubjectSection()
 
     def plan(self, data_dir: Path | None = None, progress: Progress | None = None) -> Plan:
         """The plan that this spec describes, with everything that it left open decided.
@@ -126,7 +162,71 @@ class Spec(_Section):
             raise error.renamed(known[error.argument]) if error.argument in known else error from None
 
     def _plan(self, data_dir: Path | None, progress: Progress | None) -> Plan:
-        data = load(**self.data.model_dump(), directory=data_dir, progress=progress)
+        if self.subject.train is None:
+            unused = sorted(self.subject.model_fields_set - {"train"})
+            if unused and self.subject != SubjectSection():
+                raise InvalidInput("subject.train", None, f"a training with {unused[0]}", "name it: 'mymodule:train'")
+            return self._own_plan(data_dir, progress)
+        for name in ("model", "training", "faults"):
+            if getattr(self, name) != type(getattr(self, name))():
+                expected = "nothing where [subject] names a training of your own"
+                raise InvalidInput(name, "a section", expected, "remove one of the two")
+        data = self._data(data_dir, progress)
+        subject = CallableTraining(
+            train=Entry.of(self.subject.train, "subject.train"),
+            data=data,
+            score=None if self.subject.score is None else Entry.of(self.subject.score, "subject.score"),
+            arguments=self.subject.arguments,
+            isolation=self.subject.isolation,
+            time_limit=self.subject.time_limit,
+            deterministic=self.subject.deterministic,
+            stated=self.subject.stated(),
+        )
+        subject.code()  # before anything else is done, whether they can be imported
+        return self._planned(subject, self._claim_of(subject))
+
+    def _data(self, data_dir: Path | None, progress: Progress | None) -> Dataset:
+        if self.data.path is None:
+            settings = self.data.model_dump(exclude={"path"})
+            return load(**settings, directory=data_dir, progress=progress)
+        if "name" in self.data.model_fields_set and self.data.name != DataSection().name:
+            raise InvalidInput("data.path", self.data.path, "nothing beside data.name", "remove one of the two")
+        try:
+            found = own_data(self.data.path)
+        except InvalidInput as error:
+            raise error.renamed("data.path") if error.argument == "data" else error from None
+        return found.subset(self.data.classes, self.data.per_class)
+
+    def _claim_of(self, subject: CallableTraining) -> Claim:
+        """The curve of what the training says of itself; or the point that the spec has."""
+        relation, epsilon = Relation.of(self.claim.relation), self.claim.epsilon
+        if self.claim.form == "curve" and subject.stated is None:
+            remedy = "add sample_rate, noise_multiplier and steps to [subject]"
+            raise InvalidInput("claim.form", "curve", "a training that says how much noise it adds to what", remedy)
+        if subject.stated is not None and self.claim.form != "point":
+            if epsilon is not None:
+                expected = "nothing where [subject] says the noise: the curve follows from it"
+                raise InvalidInput("claim.epsilon", epsilon, expected, 'leave it out, or add form = "point"')
+            return curve(subject.stated, relation)
+        if epsilon is None:
+            raise InvalidInput("claim.epsilon", None, "the ε that the training claims", "add epsilon to [claim]")
+        return PointClaim(epsilon, self.claim.delta, relation)
+
+    def _planned(self, subject: Subject, claim: Claim) -> Plan:
+        adversary = self.adversaries()[0]
+        settings = self.audit.model_dump(exclude={"bound", "threshold", "target"})
+        return Plan(
+            subject=subject,
+            claim=claim,
+            delta=self.claim.delta,
+            adversary=adversary,
+            method=self._method(adversary),
+            access=self._access(),
+            **settings,
+        )
+
+    def _own_plan(self, data_dir: Path | None, progress: Progress | None) -> Plan:
+        data = self._data(data_dir, progress)
         relation = Relation.of(self.claim.relation)
         epsilon, noise = self.claim.epsilon, self.training.noise_multiplier
         if epsilon is None and noise is None:
@@ -137,19 +237,10 @@ class Spec(_Section):
             noise = noise_for(epsilon, self.claim.delta, self.training.sample_rate, self.training.steps, relation)
         model = self.model.model_dump()
         training = self.training.model_dump(exclude={"noise_multiplier"})
-        model |= {"model": model.pop("name"), "hidden": tuple(model["hidden"])}
+        model |= {"model": _known(model.pop("name")), "hidden": tuple(model["hidden"])}
         recipe = Recipe(records=len(data), noise_multiplier=noise, **model, **training)
-        adversary = self.adversaries()[0]
-        settings = self.audit.model_dump(exclude={"bound", "threshold", "target"})
-        return Plan(
-            subject=DpSgdTraining(recipe, data, Faults(self.faults.noise_scale)),
-            claim=self._claim(recipe, relation, epsilon, calibrated),
-            delta=self.claim.delta,
-            adversary=adversary,
-            method=self._method(adversary),
-            access=self._access(),
-            **settings,
-        )
+        subject = DpSgdTraining(recipe, data, Faults(self.faults.noise_scale))
+        return self._planned(subject, self._claim(recipe, relation, epsilon, calibrated))
 
     def _claim(self, recipe: Recipe, relation: Relation, epsilon: float | None, calibrated: bool) -> Claim:
         """The recipe's curve, unless the spec says or implies that a point is claimed."""
@@ -162,19 +253,19 @@ class Spec(_Section):
                     "claim.form", "curve", "one of claim.epsilon and training.noise_multiplier, not both",
                     "a curve follows from the noise: leave epsilon out, or claim a point",
                 )  # fmt: skip
-            curve = claim_curve(recipe, relation)
-            self._require_within_reach(curve, recipe)
-            return curve
+            promised = claim_curve(recipe, relation)
+            self._require_within_reach(promised, recipe)
+            return promised
         if epsilon is None:
             why = "" if recipe.is_accounted else f": no accountant here proves one for sampling = {recipe.sampling}"
             raise InvalidInput("claim.epsilon", None, f"the ε of a point claim{why}", "add epsilon to [claim]")
         return PointClaim(epsilon, self.claim.delta, relation)
 
-    def _require_within_reach(self, curve: Claim, recipe: Recipe) -> None:
+    def _require_within_reach(self, promised: Claim, recipe: Recipe) -> None:
         """Curves end where e^ε does: beyond it one would claim ∞, and theory something else."""
-        if math.isfinite(curve.epsilon_at(self.claim.delta)):
+        if math.isfinite(promised.epsilon_at(self.claim.delta)):
             return
-        theory = account(recipe.mechanism, self.claim.delta, curve.relation).epsilon
+        theory = account(recipe.mechanism, self.claim.delta, promised.relation).epsilon
         if math.isfinite(theory):
             raise InvalidInput(
                 "noise_multiplier", recipe.noise_multiplier,
@@ -211,16 +302,19 @@ class Spec(_Section):
 
     def adversaries(self) -> tuple[Adversary, ...]:
         """The adversary; or several, one for each value of settings that were given as lists."""
-        section = self.adversary
-        if section.name not in ADVERSARIES:
-            raise unknown_name("adversary.name", section.name, ADVERSARIES)
-        chosen = ADVERSARIES[section.name]
+        section, foreign = self.adversary, self.subject.train is not None
+        name = section.name or (USUAL_BLACK_BOX if foreign else USUAL)
+        if name not in ADVERSARIES:
+            raise unknown_name("adversary.name", name, ADVERSARIES)
+        chosen = ADVERSARIES[name]
         given = section.model_dump(exclude={"name"})
+        if foreign and chosen is Canaries:  # of a foreign training only the model is seen
+            given = {"kind": "records", "sees": "model", **given}
         known = [field.name for field in dataclasses.fields(chosen)]  # type: ignore[arg-type]
         for key, value in given.items():
             if key not in known:
                 near = _near(key, known)
-                expected = f"a setting of {section.name} ({', '.join(known)})"
+                expected = f"a setting of {name} ({', '.join(known)})"
                 raise InvalidInput(
                     f"adversary.{key}", value, expected, near or "remove it, or choose another adversary"
                 )
@@ -240,6 +334,20 @@ class Spec(_Section):
             return tuple(dict.fromkeys(found))
         except InvalidInput as error:
             raise error.renamed(f"adversary.{error.argument}") from None
+
+
+def _known(model: str) -> str:
+    """The model's name; if it is `module:name`, the class or function is made known under it first."""
+    if ":" not in model or is_module(model):
+        return model
+    factory = Entry.of(model, "model").load("model")
+    try:
+        inspect.signature(factory).bind(1, 2)
+    except TypeError:
+        expected = "something that makes a torch module from (features, classes)"
+        raise InvalidInput("model", model, expected, "give it these two parameters") from None
+    register(model, factory)
+    return model
 
 
 def _near(key: str, known: list[str]) -> str:

@@ -37,6 +37,11 @@ class StoredRun:
     conclusion: dict[str, Any] | None  # none before the audit is finished
 
     @property
+    def is_part(self) -> bool:
+        """Whether it belongs to another run, as a control does."""
+        return "part" in self.plan
+
+    @property
     def total(self) -> int:
         """Results that the whole plan has."""
         return int(self.plan["trials"]) * len(KINDS[self.plan["evidence"]].worlds)

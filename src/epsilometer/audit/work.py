@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from epsilometer.bounds import LowerBound
 from epsilometer.claims import Floats
 from epsilometer.evidence import Trial
+from epsilometer.subjects import Precautions
 
 Results = Mapping[Trial, Floats]  # what was seen: one score, or one for each canary
 
@@ -80,6 +81,9 @@ class Work(Protocol):
 
     def describe(self) -> str:
         """Whose trials they are, for whoever is watching."""
+
+    @property
+    def precautions(self) -> Precautions: ...
 
     def code(self) -> list[Any]:
         """Classes and functions of the user's own that it consists of."""

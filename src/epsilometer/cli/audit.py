@@ -19,12 +19,20 @@ from epsilometer.cli.plan import (
     BoundName,
     Confidence,
     DataDir,
+    DataFile,
+    Delta,
     Epsilon,
     ExecutorName,
+    Isolation,
+    NoiseMultiplier,
     NoiseScale,
     Quiet,
+    SampleRate,
+    Score,
     Seed,
-    SpecFile,
+    SpecOrTraining,
+    Steps,
+    TimeLimit,
     Trials,
     Workers,
     chosen_plan,
@@ -40,14 +48,22 @@ if TYPE_CHECKING:
 
 
 def audit(
-    spec: SpecFile = None,
+    spec: SpecOrTraining = None,
     trials: Trials = None,
     confidence: Confidence = None,
     seed: Seed = None,
+    data: DataFile = None,
     epsilon: Epsilon = None,
+    delta: Delta = None,
     adversary: AdversaryName = None,
     bound: BoundName = None,
     noise_scale: NoiseScale = None,
+    sample_rate: SampleRate = None,
+    noise_multiplier: NoiseMultiplier = None,
+    steps: Steps = None,
+    score: Score = None,
+    isolation: Isolation = None,
+    time_limit: TimeLimit = None,
     data_dir: DataDir = None,
     out: Annotated[
         Path | None,
@@ -59,9 +75,14 @@ def audit(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Audit a DP-SGD training: theory, attack, verdict.
+    """Audit a training, your own or an embedded DP-SGD: theory, attack, verdict.
 
     Examples:
+
+    - `epsilometer audit mymodule:train --data my.npz --epsilon 3 --delta 1e-5` audits your own `train(data, seed)`.
+
+    - `epsilometer audit mymodule:train --data my.npz --sample-rate 0.1 --noise-multiplier 2 --steps 100` holds it to
+      the curve of what it says it does, which needs far fewer trials.
 
     - `epsilometer audit` audits the embedded default: logistic regression on digits, claimed ε = 4.
 
@@ -80,7 +101,11 @@ def audit(
     from epsilometer.audit import Outcome, StoreError, TrialsFailed, executor_named, run, run_directory
     from epsilometer.report import summary, to_json, write_results
 
-    plan, rivals = chosen_plan(spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet)
+    plan, rivals = chosen_plan(
+        spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet,
+        data=data, delta=delta, score=score, isolation=isolation, time_limit=time_limit,
+        sample_rate=sample_rate, noise_multiplier=noise_multiplier, steps=steps,
+    )  # fmt: skip
     chosen_executor = executor_named(executor, workers, address)
     with ExitStack() as stack:
         told = stack.enter_context(progress(quiet))

@@ -15,6 +15,30 @@ if TYPE_CHECKING:
     from epsilometer.audit import Plan
 
 SpecFile = Annotated[Path | None, typer.Argument(help="A TOML file; without it, the embedded default.")]
+SpecOrTraining = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SPEC|TRAINING]",
+        help="A TOML file, or a training of your own: mymodule:train or file.py:train. If none, the embedded default.",
+    ),
+]
+DataFile = Annotated[
+    Path | None, typer.Option("--data", help="Records of your own: .npz (x, y), .csv or .parquet (a column label).")
+]
+Delta = Annotated[float | None, typer.Option(help="The claimed δ.")]
+Score = Annotated[
+    str | None,
+    typer.Option(help="For a training of your own: mymodule:score, of (model, (x, y)); higher is member."),
+]
+Isolation = Annotated[
+    str | None, typer.Option(help="For a training of your own: none, or process (each in a process of its own).")
+]
+SampleRate = Annotated[
+    float | None, typer.Option(help="What a training of your own says it does, if it is DP-SGD: claims its curve.")
+]
+NoiseMultiplier = Annotated[float | None, typer.Option(help="The same: its noise, in clip norms.")]
+Steps = Annotated[int | None, typer.Option(help="The same: its steps.")]
+TimeLimit = Annotated[float | None, typer.Option(help="Seconds that one training of your own may take.")]
 Trials = Annotated[int | None, typer.Option(help="Trainings in each world, or with all canaries.")]
 Confidence = Annotated[float | None, typer.Option(help="Of the lower bound and of a violation.")]
 Seed = Annotated[int | None, typer.Option(help="Every trial follows from it.")]
@@ -38,8 +62,27 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.
 NoiseScale = Annotated[float | None, typer.Option(help="A FAULT TO INJECT: multiply the noise that is really added.")]
 
 
+_OWN = {  # options of a training of the user's own, and their keys in a spec
+    "data": ("data", "path"),
+    "delta": ("claim", "delta"),
+    "score": ("subject", "score"),
+    "isolation": ("subject", "isolation"),
+    "time_limit": ("subject", "time_limit"),
+    "sample_rate": ("subject", "sample_rate"),
+    "noise_multiplier": ("subject", "noise_multiplier"),
+    "steps": ("subject", "steps"),
+}
+
+
+def _training(spec: str | Path | None) -> str | None:
+    """The name of a training, if that is what was given in place of a spec file."""
+    text = str(spec) if spec is not None else ""
+    named = ":" in text and not Path(text).exists()
+    return text if named else None
+
+
 def chosen_plan(
-    spec: Path | None,
+    spec: str | Path | None,
     trials: int | None,
     confidence: float | None,
     seed: int | None,
@@ -50,10 +93,12 @@ def chosen_plan(
     data_dir: Path | None = None,
     quiet: bool = True,
     own_bound: bool = True,
+    **own_training: object,
 ) -> tuple[Plan, tuple[Adversary, ...]]:
     """The plan, and all adversaries of its spec; errors name what the user wrote, an option or a key.
 
     Without its `own_bound`, what the spec says of bounds does not count, nor a number of trials that is not of worlds.
+    `own_training` has the options of a training of the user's own (`_OWN`).
     """
     from epsilometer.audit import Spec, read_spec, spec_from_dict
 
@@ -65,24 +110,29 @@ def chosen_plan(
         ("claim", "epsilon"): ("--epsilon", epsilon),
         ("adversary", "name"): ("--adversary", adversary),
         ("faults", "noise_scale"): ("--noise-scale", noise_scale),
+        **{key: (f"--{name.replace('_', '-')}", own_training.get(name)) for name, key in _OWN.items()},
     }
-    values = (read_spec(spec) if spec is not None else Spec()).model_dump(exclude_none=True)
+    training = _training(spec)
+    if training is not None:
+        options["subject", "train"] = ("TRAINING", training)
+        spec = None
+    values = (read_spec(Path(spec)) if spec is not None else Spec()).model_dump(exclude_none=True)
     if epsilon is not None:
         values["training"].pop("noise_multiplier", None)
     if not own_bound:
         from epsilometer.adversaries import ADVERSARIES
         from epsilometer.evidence import PairedRuns
 
-        own = ADVERSARIES.get(values["adversary"]["name"])
+        own = ADVERSARIES.get(values["adversary"].get("name", ""))
         of_worlds = own is None or own.gives is PairedRuns
         for key in ("bound", "threshold", "target", *(() if of_worlds else ("trials",))):
             values["audit"].pop(key, None)
-    if adversary is not None and adversary != values["adversary"]["name"]:
+    if adversary is not None and adversary != values["adversary"].get("name"):
         values["adversary"] = {}  # another adversary has other settings
     given = {"data.directory": "--data-dir"} if data_dir is not None else {}
     for (section, key), (option, value) in options.items():
         if value is not None:
-            values[section][key] = value
+            values[section][key] = str(value) if isinstance(value, Path) else value
             given[f"{section}.{key}"] = option
     try:
         chosen = spec_from_dict(values)

@@ -86,7 +86,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     from epsilometer.audit import RESULTS, SqliteStore
 
     with SqliteStore.reading(path) as store:
-        driven, found = store.is_driven, store.runs()
+        driven, found = store.is_driven, [run for run in store.runs() if not run.is_part]
     if not found and (path.parent / RESULTS[0]).is_file():
         say(f"{path.parent}: a reproduction that needs no trials")
     elif not found:
@@ -106,7 +106,7 @@ def _row(where: Path, run: StoredRun, driven: bool) -> dict[str, Any]:
         "proved": end.get("lower_bound", {}).get("epsilon"),
         "adversary": plan["adversary"]["name"],
         "verdict": end.get("verdict", {}).get("outcome"),
-        "faults": plan["faults"],
+        "faults": plan.get("faults", {}),
         "time": run.seconds,
         "begun": run.begun,
         "plan_sha256": run.fingerprint,
@@ -121,7 +121,7 @@ def _text(column: str, row: dict[str, Any]) -> str:
         return f"{value['done']} of {value['of']}"
     if column == "time":
         return duration(value)
-    if column == "verdict" and row["faults"]["noise_scale"] != 1:
+    if column == "verdict" and row["faults"].get("noise_scale", 1) != 1:
         return f"{value or '–'} (fault injected)"
     return value if isinstance(value, str) else number(value, 3)
 
@@ -134,7 +134,7 @@ def _export(directory: Path, paths: list[Path], target: Path) -> None:
         several = ", ".join(str(path.parent) for path in paths[:4])
         raise InvalidInput("DIR", str(directory), f"one run to export (there are {several})", "name its own directory")
     with SqliteStore.reading(paths[0]) as store:
-        stored = store.runs()
+        stored = [run for run in store.runs() if not run.is_part]
         if len(stored) != 1:
             raise InvalidInput("DIR", str(directory), f"a store with one plan to export (it has {len(stored)})")
         run = stored[0]

@@ -15,10 +15,18 @@ from epsilometer.cli.plan import (
     BoundName,
     Confidence,
     DataDir,
+    DataFile,
+    Delta,
     Epsilon,
+    Isolation,
+    NoiseMultiplier,
     NoiseScale,
+    SampleRate,
+    Score,
     Seed,
-    SpecFile,
+    SpecOrTraining,
+    Steps,
+    TimeLimit,
     Trials,
     chosen_plan,
 )
@@ -60,14 +68,22 @@ def init(
 
 
 def check(
-    spec: SpecFile = None,
+    spec: SpecOrTraining = None,
     trials: Trials = None,
     confidence: Confidence = None,
     seed: Seed = None,
+    data: DataFile = None,
     epsilon: Epsilon = None,
+    delta: Delta = None,
     adversary: AdversaryName = None,
     bound: BoundName = None,
     noise_scale: NoiseScale = None,
+    sample_rate: SampleRate = None,
+    noise_multiplier: NoiseMultiplier = None,
+    steps: Steps = None,
+    score: Score = None,
+    isolation: Isolation = None,
+    time_limit: TimeLimit = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -83,8 +99,10 @@ def check(
     from epsilometer.report import describe_preview, duration
 
     plan, rivals = chosen_plan(
-        spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet=False
-    )
+        spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet=False,
+        data=data, delta=delta, score=score, isolation=isolation, time_limit=time_limit,
+        sample_rate=sample_rate, noise_multiplier=noise_multiplier, steps=steps,
+    )  # fmt: skip
     say("playing two trials, and working out what all could show …")
     seen = preview(plan)
     if as_json:

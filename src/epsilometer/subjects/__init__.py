@@ -5,7 +5,7 @@ from epsilometer.subjects.callables import ISOLATIONS, CallableTraining, Records
 from epsilometer.subjects.dp_sgd import DpSgdTraining, Faults, Trained, own_training
 from epsilometer.subjects.entry import Entry
 from epsilometer.subjects.released import Released
-from epsilometer.subjects.subject import Differentiable, Insertion, Model, Observer, Subject, WhiteModel
+from epsilometer.subjects.subject import Differentiable, Insertion, Model, Observer, Precautions, Subject, WhiteModel
 from epsilometer.subjects.user_code import code_of
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Insertion",
     "Model",
     "Observer",
+    "Precautions",
     "Records",
     "Released",
     "Sees",

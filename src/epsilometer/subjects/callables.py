@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 import random
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -18,7 +21,7 @@ from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
 from epsilometer.subjects.access import Access, Controls, Sees
 from epsilometer.subjects.entry import Entry, entry_of
 from epsilometer.subjects.released import SCORED, Released, explained
-from epsilometer.subjects.subject import Insertion, Observer, Subject
+from epsilometer.subjects.subject import Insertion, Observer, Precautions, Subject
 from epsilometer.subjects.user_code import code_of
 from epsilometer.training import Array, Labels
 
@@ -56,6 +59,7 @@ class CallableTraining(Subject):
     arguments: Mapping[str, Any] = field(default_factory=dict)
     isolation: str = "none"
     time_limit: float | None = None  # seconds for one training
+    deterministic: bool = True  # given its seed; if not, no trial can be played again to see whether state is kept
     stated: DpSgd | None = None
 
     def __post_init__(self) -> None:
@@ -72,9 +76,9 @@ class CallableTraining(Subject):
         object.__setattr__(self, "loss", "cross-entropy" if self.score is None else SCORED)
 
     @property
-    def can_travel(self) -> bool:
-        """Whether other processes can find the functions by name; if not, they play here and nothing is stored."""
-        return all(isinstance(part, Entry | None) for part in (self.train, self.score))
+    def precautions(self) -> Precautions:
+        travels = all(isinstance(part, Entry | None) for part in (self.train, self.score))
+        return Precautions(True, travels, self.isolation == "process", self.time_limit)
 
     @property
     def grants(self) -> Access:
@@ -105,6 +109,7 @@ class CallableTraining(Subject):
                 **names,
                 "arguments": dict(self.arguments),
                 "isolation": self.isolation,
+                "deterministic": self.deterministic,
                 "stated": self.stated and self.stated.describe(),
                 "code": [code_of(part) for part in self.code()],
             },
@@ -131,6 +136,14 @@ class CallableTraining(Subject):
     ) -> list[Released]:
         return [self._trained(data, seed) for seed in seeds]
 
+    def ignores_its_seed(self, seed: np.random.SeedSequence) -> bool:
+        """Whether two trainings with different seeds end in exactly the same numbers."""
+        first, second = self.rehearse(self.data, seed.spawn(2))
+        try:
+            return bool(np.array_equal(first.numbers, second.numbers))
+        except InvalidInput:  # no numbers in it: nobody knows
+            return False
+
     def _trained(self, data: Dataset, seed: np.random.SeedSequence) -> Released:
         train, number = _function(self.train), int(seed.generate_state(1)[0])
         shape = data.shape or data.x.shape[1:]
@@ -138,7 +151,8 @@ class CallableTraining(Subject):
         seed_everything(number)
         try:
             given = (records, number) if _takes_seed(train) else (records,)
-            model = train(*given, **self.arguments)
+            with redirect_stdout(sys.stderr), _at_most(self.time_limit, self._name):  # stdout is for results
+                model = train(*given, **self.arguments)
         except EpsilometerError:
             raise
         except (Exception, SystemExit) as error:
@@ -147,6 +161,25 @@ class CallableTraining(Subject):
             raise TrainingFailed(f"{self._name} returned nothing: a model is expected")
         score = None if self.score is None else _function(self.score)
         return Released(model, self.data, score)
+
+
+@contextmanager
+def _at_most(seconds: float | None, name: str) -> Iterator[None]:
+    """End what takes longer, where Python can: in the main thread, and between its own instructions."""
+    if seconds is None or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def late(*_: Any) -> NoReturn:
+        raise TrainingFailed(f"{name} took more than {seconds:g} s; `time_limit` of the subject allows for more")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _function(part: Entry | Callable[..., Any]) -> Callable[..., Any]:

@@ -91,6 +91,16 @@ class Observer(ABC):
         """One number, or one for each canary."""
 
 
+@dataclass(frozen=True)
+class Precautions:
+    """What to be careful about when trials are played: foreign code may keep state, hang, or end its process."""
+
+    foreign: bool = False  # code that nobody here has tested
+    travels: bool = True  # other processes can find it by name
+    fresh_process: bool = False  # every training gets a process of its own
+    seconds: float | None = None  # for one training; if nothing is said, what others took decides
+
+
 class Subject(ABC):
     """What is audited: what runs, what it grants to those who attack it, and what it promises."""
 
@@ -137,6 +147,10 @@ class Subject(ABC):
     def injected(self) -> list[str]:
         """Faults that were put in on purpose, in words."""
         return []
+
+    @property
+    def precautions(self) -> Precautions:
+        return Precautions()
 
     def code(self) -> list[Any]:
         """Classes and functions of the user's own that it consists of."""

@@ -12,7 +12,14 @@ from epsilometer.training.engine import (
 )
 from epsilometer.training.losses import record_losses
 from epsilometer.training.models import Array, Labels, Network
-from epsilometer.training.modules import ModuleNetwork, add_factories, factories_of, frozen_features, register
+from epsilometer.training.modules import (
+    ModuleNetwork,
+    add_factories,
+    factories_of,
+    frozen_features,
+    is_module,
+    register,
+)
 from epsilometer.training.recipe import ACTIVATIONS, INITIALISATIONS, MODELS, PRECISIONS, Recipe
 from epsilometer.training.watchers import Poisoner, Watcher
 
@@ -35,6 +42,7 @@ __all__ = [
     "factories_of",
     "frozen_features",
     "initial_parameters",
+    "is_module",
     "median_gradient_norm",
     "network_for",
     "record_losses",

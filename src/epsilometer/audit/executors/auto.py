@@ -24,7 +24,11 @@ class Auto:
 
     def play(self, job: Job, groups: Groups) -> Generator[Played]:
         started = time.perf_counter()
-        may_leave = self._local.workers > 1 and _can_travel(job)
+        travels = _can_travel(job)
+        if job.work.precautions.foreign and travels:  # it might end the process that plays it
+            yield from self._local.play(job, groups)
+            return
+        may_leave = self._local.workers > 1 and travels
         for trials in groups:
             yield play_group(job, trials)
             if may_leave and time.perf_counter() - started > LOOK and groups.seconds_left > WORTH:
@@ -34,6 +38,8 @@ class Auto:
 
 def _can_travel(job: Job) -> bool:
     """Whether other processes surely know all parts of the work; what a script defines, they may not."""
+    if not job.work.precautions.travels:
+        return False
     try:
         packed(job)
     except InvalidInput:

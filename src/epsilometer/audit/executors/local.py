@@ -8,6 +8,7 @@ import os
 import pickle
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -21,8 +22,11 @@ from epsilometer.audit.executors.executor import TRIES, Job, Task, TrialsFailed,
 from epsilometer.audit.executors.worker import READY, STARTED, work
 from epsilometer.audit.groups import Groups, Played
 from epsilometer.errors import EpsilometerError, InvalidInput
+from epsilometer.subjects import Precautions
 
-_UNGUARDED = 71  # exit code of a worker whose script has no guard
+UNGUARDED = 71  # exit code of a worker whose script has no guard
+_LOOK = 1.0  # seconds between looks at the clock
+_FIRST_LIMIT, _LEAST_LIMIT, _PATIENCE = 3600.0, 60.0, 30.0  # seconds, and times the slowest trial so far
 _LOG = logging.getLogger("epsilometer")
 
 
@@ -35,13 +39,18 @@ class Local:
         self.workers = available_cores() if workers is None else checks.whole("workers", workers, least=1, most=1024)
 
     def play(self, job: Job, groups: Groups) -> Generator[Played]:
-        if getattr(multiprocessing.current_process(), "_inheriting", False):
-            os._exit(_UNGUARDED)  # a worker that imports the driver's script, and would start the audit once more
-        pool = _Pool(packed(job), self.workers, groups)
+        refuse_to_start_again()
+        pool = _Pool(packed(job), self.workers, groups, job.work.precautions)
         try:
             yield from pool.play()
         finally:
             pool.stop()
+
+
+def refuse_to_start_again() -> None:
+    """End a worker that imports the driver's script, and would start the audit once more."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        os._exit(UNGUARDED)
 
 
 class _Worker:
@@ -58,6 +67,7 @@ class _Worker:
         other.close()
         self.ready = False
         self.task: Task | None = None
+        self.since = time.monotonic()  # it was given something to do, or started
 
     def stop(self) -> None:
         self.process.kill()
@@ -78,8 +88,9 @@ class _Worker:
 class _Pool:
     """Workers and what they are doing."""
 
-    def __init__(self, job: bytes, workers: int, groups: Groups) -> None:
-        self._job, self._groups = job, groups
+    def __init__(self, job: bytes, workers: int, groups: Groups, precautions: Precautions) -> None:
+        self._job, self._groups, self._precautions = job, groups, precautions
+        self._slowest = 0.0  # seconds that a trial took
         self._retries: deque[Task] = deque()
         self._failed_starts = 0
         self._task = next_task(self._retries, self._groups)  # before any process is started: there may be nothing to do
@@ -90,7 +101,8 @@ class _Pool:
         while len(self._workers) < self._wanted:
             self._workers.append(_Worker())
         while self._hand_out():
-            for connection in wait([worker.connection for worker in self._workers]):
+            self._end_late_ones()
+            for connection in wait([worker.connection for worker in self._workers], timeout=_LOOK):
                 worker = next(w for w in self._workers if w.connection is connection)
                 message = _received(worker.connection)
                 if message is None:
@@ -98,6 +110,9 @@ class _Pool:
                     continue
                 played = self._understand(worker, message)
                 if played is not None:
+                    self._slowest = max(self._slowest, played.seconds / len(played.trials))
+                    if self._precautions.fresh_process:
+                        self._exchange(worker)
                     self._hand_out()  # the worker goes on while its results are stored
                     yield played
 
@@ -114,6 +129,7 @@ class _Pool:
                 except OSError:  # it died while idle, as `play` will find out
                     continue
                 worker.task, self._task = self._task, next_task(self._retries, self._groups)
+                worker.since = time.monotonic()
         return self._task is not None or any(worker.task is not None for worker in self._workers)
 
     def _understand(self, worker: _Worker, message: Any) -> Played | None:
@@ -136,15 +152,34 @@ class _Pool:
         assert isinstance(message, Played)
         return message
 
-    def _replace(self, worker: _Worker) -> None:
-        end = worker.end
+    def _limit(self, trials: int) -> float:
+        """How long trials may take: as the user says, or much longer than any so far."""
+        if self._precautions.seconds is not None:
+            return self._precautions.seconds * trials
+        return max(_LEAST_LIMIT, _PATIENCE * self._slowest * trials) if self._slowest else _FIRST_LIMIT
+
+    def _end_late_ones(self) -> None:
+        """A training that hangs, or a process that somebody stopped, is not waited for without end."""
+        for worker in list(self._workers):
+            if worker.task is None:
+                continue
+            limit = self._limit(len(worker.task.trials))
+            if time.monotonic() - worker.since > limit:
+                self._replace(worker, f"it took more than {limit:.3g} s; `time_limit` of the subject allows for more")
+
+    def _exchange(self, worker: _Worker) -> None:
+        worker.stop()
+        self._workers[self._workers.index(worker)] = _Worker()
+
+    def _replace(self, worker: _Worker, why: str | None = None) -> None:
+        end = worker.end if why is None else why
         worker.stop()
         if worker.task is not None:
             _LOG.warning("a worker is replaced, and its trials are played again: %s", end)
             self._retry(worker.task, end)
         elif not worker.ready:
             self._failed_starts += 1
-            if worker.process.exitcode == _UNGUARDED:
+            if worker.process.exitcode == UNGUARDED:
                 raise TrialsFailed(
                     "worker processes import your script, which would start the audit again: call run(…) under "
                     "if __name__ == '__main__':, or use the inline executor"

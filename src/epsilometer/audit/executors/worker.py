@@ -30,7 +30,7 @@ def _work(connection: Connection) -> None:
     try:
         opened = pickle.loads(job).opened()  # from the driver's own pipe, never from a disk
     except Exception as error:
-        connection.send(_told(error))
+        connection.send(told(error))
         return
     connection.send(READY)
     while True:
@@ -38,11 +38,11 @@ def _work(connection: Connection) -> None:
         try:
             outcome: Any = play_group(opened, trials)
         except Exception as error:
-            outcome = _told(error)
+            outcome = told(error)
         connection.send(outcome)
 
 
-def _told(error: Exception) -> Exception:
+def told(error: Exception) -> Exception:
     """An error that the driver can read: its own kind, or what was wrong and where."""
     if isinstance(error, EpsilometerError):
         return error
