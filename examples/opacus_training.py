@@ -5,7 +5,7 @@ from opacus import PrivacyEngine
 from torch.utils.data import DataLoader, TensorDataset
 
 
-def train(data, seed, noise=4.0):
+def train(data, seed, noise=2.0):
     torch.manual_seed(seed)
     loader = DataLoader(TensorDataset(torch.as_tensor(data.x), torch.as_tensor(data.y)), batch_size=450)
     model = torch.nn.Linear(64, 2)

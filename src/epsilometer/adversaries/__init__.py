@@ -10,6 +10,7 @@ from epsilometer.adversaries.gradient import Gradient
 from epsilometer.adversaries.gradient_steps import GradientSteps
 from epsilometer.adversaries.hidden_state import HiddenState
 from epsilometer.adversaries.intermediate import Intermediate
+from epsilometer.adversaries.learned import LearnedScore
 from epsilometer.adversaries.malicious_dataset import MaliciousDataset
 from epsilometer.adversaries.membership import MembershipAttack
 from epsilometer.adversaries.static_poison import StaticPoison
@@ -17,9 +18,9 @@ from epsilometer.adversaries.worst_case_init import WorstCaseInit
 
 _NASR = (Api, StaticPoison, Intermediate, AdaptivePoison, Gradient, MaliciousDataset)  # from weak to strong
 LADDER: tuple[str, ...] = tuple(adversary.name for adversary in _NASR)
+_OF_RECORDS = (ClipBkd, Backdoor, Canaries, MembershipAttack, LearnedScore)
 ADVERSARIES: dict[str, type[Adversary]] = {
-    adversary.name: adversary
-    for adversary in (*_NASR, GradientSteps, HiddenState, WorstCaseInit, ClipBkd, Backdoor, Canaries, MembershipAttack)
+    adversary.name: adversary for adversary in (*_NASR, GradientSteps, HiddenState, WorstCaseInit, *_OF_RECORDS)
 }
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "GradientSteps",
     "HiddenState",
     "Intermediate",
+    "LearnedScore",
     "MaliciousDataset",
     "MembershipAttack",
     "Prepared",

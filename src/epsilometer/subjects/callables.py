@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import os
 import random
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
@@ -151,7 +153,7 @@ class CallableTraining(Subject):
         seed_everything(number)
         try:
             given = (records, number) if _takes_seed(train) else (records,)
-            with redirect_stdout(sys.stderr), _at_most(self.time_limit, self._name):  # stdout is for results
+            with _quietly(), _at_most(self.time_limit, self._name):
                 model = train(*given, **self.arguments)
         except EpsilometerError:
             raise
@@ -161,6 +163,14 @@ class CallableTraining(Subject):
             raise TrainingFailed(f"{self._name} returned nothing: a model is expected")
         score = None if self.score is None else _function(self.score)
         return Released(model, self.data, score)
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """What a training prints or warns of, it would hundreds of times; and stdout is for results."""
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @contextmanager

@@ -56,6 +56,10 @@ class Trained:
     def logits(self, x: Array) -> Array:
         return self.network.logits(self.parameters, x.astype(self.parameters.dtype))
 
+    @property
+    def numbers(self) -> Floats:
+        return self.parameters.astype(np.float64)
+
     def input_gradients(self, x: Array, y: Labels) -> Array:
         return self.network.input_gradients(self.parameters.astype(np.float64), x, y)
 
