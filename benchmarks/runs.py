@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from epsilometer.audit import Executor, Inline, Local, Plan, SqliteStore, Trial, run_directory, spec_from_dict
+from epsilometer.audit import Executor, Inline, Local, SqliteStore, run_directory, spec_from_dict
 from epsilometer.audit.directory import STORE
-from epsilometer.audit.executors.executor import play_group
+from epsilometer.audit.executors.executor import Job, play_group
 from epsilometer.audit.groups import Groups
 from epsilometer.audit.tally import Tally
+from epsilometer.evidence import Trial
 
 
 def main() -> None:
@@ -28,22 +29,22 @@ def main() -> None:
 def overhead(rounds: int) -> None:
     """Groups of about a second: how much longer they take with a store and an executor than the trials themselves."""
     plan = spec_from_dict({"training": {"steps": 200}, "audit": {"trials": 10_000}}).plan()
-    trials = Tally(plan, {}).missing()
-    size = round(40 / min(play_group(plan, trials[:40]).seconds for _ in range(3)))
+    job, trials = Job.of(plan), Tally(plan, {}).missing()
+    size = round(40 / min(play_group(job, trials[:40]).seconds for _ in range(3)))
     print(f"groups of {size} trials, about 1 s; time with store and executor / time of the trials, median of {rounds}:")
     for name, executor in (("inline", Inline()), ("local", Local(1))):
-        ratios = [ratio(plan, trials[: 5 * size], size, executor) for _ in range(rounds)]
+        ratios = [ratio(job, trials[: 5 * size], size, executor) for _ in range(rounds)]
         print(f"  {name:<7} {statistics.median(ratios):.4f}   ({min(ratios):.4f} – {max(ratios):.4f})")
 
 
-def ratio(plan: Plan, trials: list[Trial], size: int, executor: Executor) -> float:
+def ratio(job: Job, trials: list[Trial], size: int, executor: Executor) -> float:
     """In the steady state: the first group, with the start of a process, does not count."""
-    with tempfile.TemporaryDirectory() as where, run_directory(where, plan) as store:
-        tally, started, played_for = Tally(plan, {}), 0.0, 0.0
-        for played in executor.play(plan, Groups(trials, first=size)):
+    with tempfile.TemporaryDirectory() as where, run_directory(where, job.work) as store:
+        tally, started, played_for = Tally(job.work, {}), 0.0, 0.0
+        for played in executor.play(job, Groups(trials, first=size)):
             if started:
                 played_for += played.seconds
-            store.add(plan.fingerprint(), played.results, played.seconds)
+            store.add(job.fingerprint, played.results, played.seconds)
             tally.add(played.results)
             started = started or time.perf_counter()
         return (time.perf_counter() - started) / played_for

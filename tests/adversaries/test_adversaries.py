@@ -2,19 +2,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from epsilometer import ClipBkd, Dataset, Gradient, InvalidInput, Recipe, Relation, digits, train
-from epsilometer.adversaries import ADVERSARIES, IN, OUT, Controls, Game, Sees
+from epsilometer import ClipBkd, Dataset, DpSgdTraining, Gradient, InvalidInput, Recipe, Relation, digits
+from epsilometer.adversaries import ADVERSARIES, Game
 from epsilometer.adversaries.clipbkd import least_singular_direction
+from epsilometer.evidence import IN, OUT
+from epsilometer.subjects import Controls, Sees
 
 SEED = np.random.SeedSequence(0)
 
 
-def scores(game: Game, recipe: Recipe, world: int, trials: int) -> np.ndarray:
+def scores(game: Game, subject: DpSgdTraining, world: int, trials: int) -> np.ndarray:
     found = []
     for index in range(trials):
-        watcher = game.watch(world)
-        train(recipe, game.data(world), np.random.SeedSequence([world, index]), watcher)
-        found.append(watcher.score())
+        seed, observer = np.random.SeedSequence([world, index]), game.observe()
+        subject.run([game.insert(world, seed)], [seed], [observer])
+        found.append(observer.score())
     return np.array(found)
 
 
@@ -25,9 +27,9 @@ def data() -> Dataset:
 
 def test_the_gradient_adversary_plays_the_gaussian_game_exactly(data: Dataset) -> None:
     """Full batch, watermark where natural gradients vanish: N(0, T) against N(μ, T)-like scores, μ = √T/σ."""
-    recipe = Recipe(records=len(data), sample_rate=1.0, steps=4, noise_multiplier=2.0)
-    game = Gradient().craft(recipe, data, Relation.ADD_REMOVE, SEED)
-    out, member = (scores(game, recipe, world, 200) for world in (OUT, IN))
+    subject = DpSgdTraining(Recipe(records=len(data), sample_rate=1.0, steps=4, noise_multiplier=2.0), data)
+    game = Gradient().game(subject, Relation.ADD_REMOVE, SEED)
+    out, member = (scores(game, subject, world, 200) for world in (OUT, IN))
     # The log-likelihood ratio of N(μ, 1) to N(0, 1) is N(∓μ²/2, μ²), here with μ = √4/2 = 1.
     for sample, mean in ((out, -0.5), (member, 0.5)):
         assert stats.kstest(sample, "norm", args=(mean, 1.0)).pvalue > 1e-3
@@ -35,9 +37,9 @@ def test_the_gradient_adversary_plays_the_gaussian_game_exactly(data: Dataset) -
 
 
 def test_under_replace_the_canary_turns_round(data: Dataset) -> None:
-    recipe = Recipe(records=len(data), sample_rate=1.0, steps=1, noise_multiplier=2.0)
-    game = Gradient().craft(recipe, data, Relation.REPLACE, SEED)
-    out, member = (scores(game, recipe, world, 300) for world in (OUT, IN))
+    subject = DpSgdTraining(Recipe(records=len(data), sample_rate=1.0, steps=1, noise_multiplier=2.0), data)
+    game = Gradient().game(subject, Relation.REPLACE, SEED)
+    out, member = (scores(game, subject, world, 300) for world in (OUT, IN))
     # Distance 2C at σ = 2: μ = 1.
     assert stats.kstest(out, "norm", args=(-0.5, 1.0)).pvalue > 1e-3
     assert stats.kstest(member, "norm", args=(0.5, 1.0)).pvalue > 1e-3
@@ -45,17 +47,17 @@ def test_under_replace_the_canary_turns_round(data: Dataset) -> None:
 
 def test_with_subsampling_the_scores_are_log_likelihood_ratios(data: Dataset) -> None:
     """E over the out-world of e^score is 1, and it is the mixture's: nothing is lost or invented."""
-    recipe = Recipe(records=len(data), sample_rate=0.2, steps=3, noise_multiplier=1.5)
-    game = Gradient().craft(recipe, data, Relation.ADD_REMOVE, SEED)
-    ratios = np.exp(scores(game, recipe, OUT, 400))
+    subject = DpSgdTraining(Recipe(records=len(data), sample_rate=0.2, steps=3, noise_multiplier=1.5), data)
+    game = Gradient().game(subject, Relation.ADD_REMOVE, SEED)
+    ratios = np.exp(scores(game, subject, OUT, 400))
     assert abs(ratios.mean() - 1) < 4 * ratios.std() / 20
-    assert scores(game, recipe, IN, 400).mean() > np.log(ratios).mean()
+    assert scores(game, subject, IN, 400).mean() > np.log(ratios).mean()
 
 
 def test_the_watermark_has_the_clip_norm_and_sits_on_quiet_coordinates(data: Dataset) -> None:
-    recipe = Recipe(records=len(data), clip_norm=0.5)
-    game = Gradient(coordinates=12).craft(recipe, data, Relation.ADD_REMOVE, SEED)
-    inserted = game.watch(IN).inserted
+    subject = DpSgdTraining(Recipe(records=len(data), clip_norm=0.5), data)
+    game = Gradient(coordinates=12).game(subject, Relation.ADD_REMOVE, SEED)
+    inserted = game.insert(IN, SEED).gradient
     assert np.linalg.norm(inserted) == pytest.approx(0.5)
     silent_pixels = np.flatnonzero(data.x.max(axis=0) == 0)
     touched = np.flatnonzero(inserted)
@@ -64,29 +66,29 @@ def test_the_watermark_has_the_clip_norm_and_sits_on_quiet_coordinates(data: Dat
 
 
 def test_clipbkd_poisons_where_the_data_do_not_go(data: Dataset) -> None:
-    recipe = Recipe(records=len(data))
-    game = ClipBkd(copies=3).craft(recipe, data, Relation.ADD_REMOVE, SEED)
-    assert len(game.in_data) == len(game.out_data) + 3
+    game = ClipBkd(copies=3).game(DpSgdTraining(Recipe(records=len(data)), data), Relation.ADD_REMOVE, SEED)
+    out, member = (game.insert(world, SEED).data for world in (OUT, IN))
+    assert len(member) == len(out) + 3
     assert game.group_size == 3
-    poison = game.in_data.x[-1]
+    poison = member.x[-1]
     assert np.linalg.norm(poison) == pytest.approx(np.median(np.linalg.norm(data.x, axis=1)), rel=1e-5)
     assert np.abs(data.x @ poison).max() < 1e-4  # digits have pixels that are always blank
 
 
 def test_clipbkd_under_replace_changes_a_label_only(data: Dataset) -> None:
-    recipe = Recipe(records=len(data))
-    game = ClipBkd(copies=2).craft(recipe, data, Relation.REPLACE, SEED)
-    assert len(game.in_data) == len(game.out_data) == len(data)
-    np.testing.assert_array_equal(game.in_data.x, game.out_data.x)
-    changed = np.flatnonzero(game.in_data.y != game.out_data.y)
+    game = ClipBkd(copies=2).game(DpSgdTraining(Recipe(records=len(data)), data), Relation.REPLACE, SEED)
+    out, member = (game.insert(world, SEED).data for world in (OUT, IN))
+    assert len(member) == len(out) == len(data)
+    np.testing.assert_array_equal(member.x, out.x)
+    changed = np.flatnonzero(member.y != out.y)
     assert len(changed) == 2
-    np.testing.assert_array_equal(np.flatnonzero((game.in_data.x != data.x).any(axis=1)), changed)
+    np.testing.assert_array_equal(np.flatnonzero((member.x != data.x).any(axis=1)), changed)
 
 
 def test_clipbkd_separates_perfectly_without_noise(data: Dataset) -> None:
-    recipe = Recipe(records=len(data), noise_multiplier=0.0, steps=50)
-    game = ClipBkd().craft(recipe, data, Relation.ADD_REMOVE, SEED)
-    assert scores(game, recipe, OUT, 10).max() < scores(game, recipe, IN, 10).min()
+    subject = DpSgdTraining(Recipe(records=len(data), noise_multiplier=0.0, steps=50), data)
+    game = ClipBkd().game(subject, Relation.ADD_REMOVE, SEED)
+    assert scores(game, subject, OUT, 10).max() < scores(game, subject, IN, 10).min()
 
 
 def test_the_least_singular_direction_is_the_flattest() -> None:
@@ -108,8 +110,9 @@ def test_every_adversary_states_its_threat_model() -> None:
 
 def test_impossible_games_are_refused_in_words(data: Dataset) -> None:
     with pytest.raises(InvalidInput, match="at most the model's 650 parameters"):
-        Gradient(coordinates=651).craft(Recipe(records=len(data)), data, Relation.ADD_REMOVE, SEED)
+        Gradient(coordinates=651).game(DpSgdTraining(Recipe(records=len(data)), data), Relation.ADD_REMOVE, SEED)
+    silent = DpSgdTraining(Recipe(records=len(data), noise_multiplier=0.0), data)
     with pytest.raises(InvalidInput, match="clipbkd"):
-        Gradient().craft(Recipe(records=len(data), noise_multiplier=0.0), data, Relation.ADD_REMOVE, SEED)
+        Gradient().game(silent, Relation.ADD_REMOVE, SEED)
     with pytest.raises(InvalidInput, match="copies = 0"):
         ClipBkd(copies=0)

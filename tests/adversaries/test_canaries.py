@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from epsilometer import Dataset, InvalidInput, OneRun, PointClaim, Recipe, Relation, digits, run
-from epsilometer.adversaries import ADVERSARIES, IN, Canaries
-from epsilometer.audit import Outcome, Plan, craft, evidence_of, parse_spec, run_trials
+from epsilometer import Dataset, DpSgdTraining, InvalidInput, OneRun, PointClaim, Recipe, Relation, digits, run
+from epsilometer.adversaries import ADVERSARIES, Canaries
+from epsilometer.audit import Outcome, Plan, parse_spec
 from epsilometer.bounds import OneRunPoint, one_run
+from epsilometer.evidence import IN
 from epsilometer.training import network_for
 
 
@@ -14,13 +15,14 @@ def plan(adversary: Canaries, sigma: float = 0.5, **changes) -> Plan:
     data = digits()
     settings = {"sample_rate": 0.1, "steps": 30, "learning_rate": 0.5} | changes.pop("recipe", {})
     recipe = Recipe(records=len(data), noise_multiplier=sigma, **settings)
-    return Plan(PointClaim(2.0, 1e-5), 1e-5, data, recipe, adversary, **changes)
+    return Plan(DpSgdTraining(recipe, data), PointClaim(2.0, 1e-5), 1e-5, adversary, **changes)
 
 
 def played(chosen: Plan, index: int = 0) -> OneRun:
-    results = {(IN, index): run_trials(chosen, [(IN, index)])[0] for index in range(index + 1)}
+    prepared = chosen.prepare()
+    results = {(IN, index): chosen.play(prepared, [(IN, index)])[0] for index in range(index + 1)}
     size = chosen.adversary.canaries
-    pooled = evidence_of(chosen, results, index + 1)
+    pooled = chosen.evidence(results, index + 1)
     return OneRun(pooled.scores[-size:], pooled.member[-size:])
 
 
@@ -46,19 +48,19 @@ def test_what_a_dirac_adds_is_what_the_recipe_would_sample() -> None:
     chosen = plan(Canaries(640), sigma=0.05, recipe={"steps": 200, "clip_norm": 0.5})
     blank = Dataset("blank", np.zeros((50, 64)), np.zeros(50, int), 10)
     recipe = Recipe(records=50, noise_multiplier=0.05, sample_rate=0.1, steps=200, clip_norm=0.5, learning_rate=0.01)
-    evidence = played(Plan(chosen.claim, 1e-5, blank, recipe, Canaries(640)))
+    evidence = played(Plan(DpSgdTraining(recipe, blank), chosen.claim, 1e-5, Canaries(640)))
     apart = evidence.scores[evidence.member].mean() - evidence.scores[~evidence.member].mean()
     assert apart == pytest.approx(0.1 * 200 * 0.5, rel=0.1)
 
 
 def test_records_are_in_the_data_exactly_when_their_coin_says_so() -> None:
     chosen = plan(Canaries(200, kind="records"))
-    game = craft(chosen)
-    everything = game.data(np.ones(200, bool))
-    assert len(everything) == len(chosen.data)
-    assert (everything.y != chosen.data.y).sum() == 200  # every canary has a wrong label
+    game, seed, data = chosen.game(chosen.prepare()), np.random.SeedSequence(0), chosen.subject.data
+    everything = game.insert(np.ones(200, bool), seed).data
+    assert len(everything) == len(data)
+    assert (everything.y != data.y).sum() == 200  # every canary has a wrong label
     coins = np.arange(200) < 50
-    assert len(game.data(coins)) == len(chosen.data) - 150
+    assert len(game.insert(coins, seed).data) == len(data) - 150
 
 
 @pytest.mark.parametrize("model", [{"model": "logistic"}, {"model": "mlp", "hidden": (16,)}, {"model": "cnn"}])
@@ -93,9 +95,9 @@ def test_an_audit_pools_runs_and_accuses_what_leaks() -> None:
 
 def test_a_spec_gets_the_method_that_fits() -> None:
     chosen = parse_spec('[adversary]\nname = "canaries"\ncanaries = 50').plan()
-    assert chosen.method == OneRunPoint()
-    assert chosen.trials == 1
-    assert parse_spec("").plan().trials == 500
+    assert chosen.planned_method == OneRunPoint()
+    assert chosen.planned_trials == 1
+    assert parse_spec("").plan().planned_trials == 500
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_a_coin_cannot_replace() -> None:
     adversary = ADVERSARIES["canaries"](10)
     seed = np.random.SeedSequence(0)
     with pytest.raises(InvalidInput, match="add-remove or zero-out"):
-        adversary.craft(plan(adversary).recipe, digits(), Relation.REPLACE, seed)
+        adversary.game(plan(adversary).subject, Relation.REPLACE, seed)
     many = Canaries(5000, kind="records")
     with pytest.raises(InvalidInput, match="canaries = 5000"):
-        many.craft(plan(many).recipe, digits(), Relation.ADD_REMOVE, seed)
+        many.game(plan(many).subject, Relation.ADD_REMOVE, seed)

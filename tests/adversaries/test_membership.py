@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from epsilometer import Dataset, InvalidInput, OneRun, PointClaim, Recipe, Relation, noise_for, run
-from epsilometer.adversaries import CanaryGame, MembershipAttack
+from epsilometer import Dataset, DpSgdTraining, InvalidInput, OneRun, PointClaim, Recipe, Relation, noise_for, run
+from epsilometer.adversaries import Game, MembershipAttack
 from epsilometer.audit import Outcome, Plan, parse_spec
 from epsilometer.bounds import OneRunPoint, Threshold
+from epsilometer.subjects import Trained
 from epsilometer.training import record_losses
 
 SEED = np.random.SeedSequence(0)
@@ -23,18 +24,27 @@ def records(number: int = 40, features: int = 6, classes: int = 3) -> Dataset:
     return Dataset("noise", x, rng.integers(0, classes, number), classes)
 
 
-def game_of(data: Dataset, tossed: int, **settings) -> CanaryGame:
-    return MembershipAttack(tossed).craft(Recipe(records=len(data), **settings), data, Relation.ADD_REMOVE, SEED)
+def training(data: Dataset, **settings) -> DpSgdTraining:
+    return DpSgdTraining(Recipe(records=len(data), **settings), data)
+
+
+def game_of(data: Dataset, tossed: int, **settings) -> Game:
+    return MembershipAttack(tossed).game(training(data, **settings), Relation.ADD_REMOVE, SEED)
+
+
+def world_of(game: Game, coins: np.ndarray) -> Dataset:
+    return game.insert(coins, SEED).data
 
 
 def places(part: Dataset, whole: Dataset) -> list[int]:
     return [int(np.flatnonzero((whole.x == row).all(axis=1)).item()) for row in part.x]
 
 
-def scores_of(game: CanaryGame, coins: np.ndarray, flat: np.ndarray) -> np.ndarray:
-    watcher = game.watch(coins, np.random.SeedSequence(int(coins.sum())))
-    watcher.finish(flat, np.zeros(0))
-    return watcher.scores()
+def scores_of(game: Game, coins: np.ndarray, flat: np.ndarray) -> np.ndarray:
+    data = game.insert(coins, np.random.SeedSequence(int(coins.sum()))).data
+    observer = game.observe()
+    observer.finish(Trained(training(data).network, flat, np.zeros(0)))
+    return observer.score()
 
 
 # -- the game --------------------------------------------------------------------------------------------------------
@@ -44,14 +54,14 @@ def scores_of(game: CanaryGame, coins: np.ndarray, flat: np.ndarray) -> np.ndarr
 def test_a_world_has_exactly_the_records_that_its_coins_say(tossed: int) -> None:
     data = records()
     game, rng = game_of(data, tossed), np.random.default_rng(tossed)
-    always = set(places(game.data(np.zeros(tossed, bool)), data))
+    always = set(places(world_of(game, np.zeros(tossed, bool)), data))
     assert len(always) == 40 - tossed
-    single = [set(places(game.data(np.arange(tossed) == i), data)) - always for i in range(tossed)]
+    single = [set(places(world_of(game, np.arange(tossed) == i), data)) - always for i in range(tossed)]
     assert all(len(one) == 1 for one in single)
     assert len(set.union(*single)) == tossed  # each coin has a record of its own
     for _ in range(5):
         coins = rng.random(tossed) < 0.5
-        world = game.data(coins)
+        world = world_of(game, coins)
         found = places(world, data)
         assert found == sorted(found)
         assert set(found) == always.union(*(one for one, coin in zip(single, coins, strict=True) if coin))
@@ -63,8 +73,8 @@ def test_the_score_is_the_mean_loss_of_the_others_less_the_own() -> None:
     for loss in ("cross-entropy", "logistic", "squared"):
         game = game_of(data, 25, loss=loss)
         coins = np.ones(25, bool)
-        always = places(game.data(~coins), data)
-        tossed = [places(game.data(np.arange(25) == i), data) for i in range(25)]
+        always = places(world_of(game, ~coins), data)
+        tossed = [places(world_of(game, np.arange(25) == i), data) for i in range(25)]
         tossed = [next(iter(set(found) - set(always))) for found in tossed]
         flat = np.random.default_rng(1).normal(size=21)
         losses = record_losses(data.x @ flat[:18].reshape(3, 6).T + flat[18:], data.y, loss)
@@ -80,7 +90,7 @@ def test_scores_have_seen_the_coins_through_the_model_only() -> None:
     flipped = rng.random((50, 25)) < 0.5
     found = np.array([scores_of(game, coins, flat) for coins in flipped])
     np.testing.assert_array_equal(found, np.broadcast_to(found[0], found.shape))
-    means = [losses[places(game.data(coins), data)].mean() for coins in flipped]
+    means = [losses[places(world_of(game, coins), data)].mean() for coins in flipped]
     assert len(set(means)) == 50  # the mean over all members tells the coins without any noise
     assert len({tuple(losses < mean) for mean in means}) > 1  # and guesses that rest on it as well
 
@@ -93,7 +103,7 @@ def test_somebody_must_be_in_anyway(tossed: int) -> None:
 
 def test_a_coin_cannot_replace() -> None:
     with pytest.raises(InvalidInput, match="add-remove or zero-out"):
-        MembershipAttack(10).craft(Recipe(records=40), records(), Relation.REPLACE, SEED)
+        MembershipAttack(10).game(training(records()), Relation.REPLACE, SEED)
     with pytest.raises(InvalidInput, match="records = 0"):
         MembershipAttack(0)
 
@@ -107,7 +117,10 @@ def overfitting(noise: float, claim: PointClaim, trials: int = 5) -> Plan:
         records=120, noise_multiplier=noise, clip_norm=50.0 if noise == 0 else 1.0, sampling="full", sample_rate=1.0,
         steps=300, learning_rate=0.5, model="mlp", hidden=(32,),
     )  # fmt: skip
-    return Plan(claim, claim.delta, data, recipe, MembershipAttack(100), trials, method=OneRunPoint(Threshold(0.0)))
+    return Plan(
+        DpSgdTraining(recipe, data), claim, claim.delta, MembershipAttack(100), trials,
+        method=OneRunPoint(Threshold(0.0)),
+    )  # fmt: skip
 
 
 def test_who_learns_by_heart_is_caught() -> None:
@@ -128,9 +141,9 @@ def test_who_adds_enough_noise_is_not() -> None:
 def test_a_spec_fixes_the_threshold() -> None:
     text = '[adversary]\nname = "membership"\nrecords = 50\n[audit]\nthreshold = 0.0\nseed = 3'
     plan = parse_spec(text).plan()
-    assert plan.method == OneRunPoint(Threshold(0.0), 3)
-    assert plan.trials == 1
-    assert parse_spec(text.replace("threshold = 0.0\n", "")).plan().method == OneRunPoint(None, 3)
+    assert plan.planned_method == OneRunPoint(Threshold(0.0), 3)
+    assert plan.planned_trials == 1
+    assert parse_spec(text.replace("threshold = 0.0\n", "")).plan().planned_method == OneRunPoint(None, 3)
     other = parse_spec(text.replace("0.0", "0.5")).plan()
     assert other.fingerprint() != plan.fingerprint()
 

@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from epsilometer import Dataset, InvalidInput, Recipe, Relation, digits, train
+from epsilometer import Dataset, DpSgdTraining, InvalidInput, Recipe, Relation, digits, train
 from epsilometer.adversaries import (
     ADVERSARIES,
-    IN,
     LADDER,
-    OUT,
-    Access,
     AdaptivePoison,
     Adversary,
     Api,
@@ -31,8 +28,9 @@ from epsilometer.adversaries.adaptive_poison import _Simulated
 from epsilometer.adversaries.malicious_dataset import unlearnable
 from epsilometer.adversaries.static_poison import static_poison
 from epsilometer.audit import Plan, claim_curve
-from epsilometer.audit.trial import craft, evidence_of, run_trials
-from epsilometer.evidence import PerStep
+from epsilometer.audit.plan import _crafted
+from epsilometer.evidence import IN, OUT, PerStep
+from epsilometer.subjects import Access, Observer, WhiteModel
 from epsilometer.training import initial_parameters, network_for, record_losses
 from epsilometer.training.threefry import trial_key
 
@@ -49,10 +47,14 @@ def recipe(data: Dataset) -> Recipe:
     return Recipe(records=len(data), sample_rate=0.2, steps=12, noise_multiplier=1.0, learning_rate=1.0)
 
 
-def played(game: Game, recipe: Recipe, world: int, index: int = 0, noise_scale: float = 1.0) -> float:
-    watcher = game.watch(world)
-    train(recipe, game.data(world), np.random.SeedSequence([7, index]), watcher, noise_scale=noise_scale)
-    return watcher.score()
+def game_of(adversary: Adversary, recipe: Recipe, data: Dataset, relation: Relation = Relation.ADD_REMOVE) -> Game:
+    return adversary.game(DpSgdTraining(recipe, data), relation, SEED)
+
+
+def played(game: Game, recipe: Recipe, data: Dataset, world: int, index: int = 0) -> float:
+    seed, observer = np.random.SeedSequence([7, index]), game.observe()
+    DpSgdTraining(recipe, data).run([game.insert(world, seed)], [seed], [observer])
+    return observer.score()
 
 
 # -- worlds ------------------------------------------------------------------------------------------------------------
@@ -61,8 +63,8 @@ def played(game: Game, recipe: Recipe, world: int, index: int = 0, noise_scale: 
 @pytest.mark.parametrize("adversary", [Api(), StaticPoison(), Intermediate(), AdaptivePoison(), WorstCaseInit(3)])
 @pytest.mark.parametrize("relation", list(Relation))
 def test_worlds_differ_in_one_record(adversary: Adversary, relation: Relation, data: Dataset, recipe: Recipe) -> None:
-    game = adversary.craft(recipe, data, relation, SEED)
-    out, member = game.out_data, game.in_data
+    game = game_of(adversary, recipe, data, relation)
+    out, member = (game.insert(world, SEED).data for world in (OUT, IN))
     assert game.group_size == adversary.group_size == 1
     assert len(member) == recipe.records
     if relation is Relation.REPLACE:
@@ -74,17 +76,17 @@ def test_worlds_differ_in_one_record(adversary: Adversary, relation: Relation, d
 
 
 def test_the_api_record_can_be_given(data: Dataset, recipe: Recipe) -> None:
-    game = Api(record=5).craft(recipe, data, Relation.ADD_REMOVE, SEED)
-    np.testing.assert_array_equal(game.in_data.x[-1], data.x[5])
+    game = game_of(Api(record=5), recipe, data)
+    np.testing.assert_array_equal(game.insert(IN, SEED).data.x[-1], data.x[5])
     with pytest.raises(InvalidInput, match="record = 120: expected a row of digits, 0 to 119"):
-        Api(record=120).craft(recipe, data, Relation.ADD_REMOVE, SEED)
+        game_of(Api(record=120), recipe, data)
 
 
 # -- crafting ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_static_poison_has_a_larger_loss_and_stays_among_the_data(data: Dataset, recipe: Recipe) -> None:
-    target = static_poison(recipe, data, 4, SEED)
+    target = static_poison(DpSgdTraining(recipe, data), 4, SEED)
     network, label = network_for(recipe, data), np.array([target.label])
     model = train(recipe, data.without(target.row), np.random.SeedSequence(99))  # not one of its shadows
 
@@ -100,12 +102,12 @@ def test_the_static_poison_has_a_larger_loss_and_stays_among_the_data(data: Data
 def test_more_sight_starts_from_the_same_poison_and_its_last_loss_is_the_static_score(
     data: Dataset, recipe: Recipe
 ) -> None:
-    static = StaticPoison().craft(recipe, data, Relation.ADD_REMOVE, SEED)
-    last = Intermediate("last").craft(recipe, data, Relation.ADD_REMOVE, SEED)
+    static = game_of(StaticPoison(), recipe, data)
+    last = game_of(Intermediate("last"), recipe, data)
     for world in (OUT, IN):
-        assert played(last, recipe, world) == pytest.approx(played(static, recipe, world), abs=1e-6)
-    mean, most = (Intermediate(s).craft(recipe, data, Relation.ADD_REMOVE, SEED) for s in ("mean", "max"))
-    assert played(most, recipe, IN) < played(mean, recipe, IN)
+        assert played(last, recipe, data, world) == pytest.approx(played(static, recipe, data, world), abs=1e-6)
+    mean, most = (game_of(Intermediate(s), recipe, data) for s in ("mean", "max"))
+    assert played(most, recipe, data, IN) < played(mean, recipe, data, IN)
 
 
 def test_an_adaptive_poison_lowers_the_querys_loss_at_least_as_much_as_the_query_itself(
@@ -145,10 +147,10 @@ def test_the_ascent_is_the_derivative_through_the_simulated_step(
 def test_adaptive_poisons_are_really_trained_on(data: Dataset, recipe: Recipe) -> None:
     """World 0 never meets them; world 1 ends in another model than with the query alone."""
     fast = replace(recipe, noise_multiplier=0.0, sample_rate=1.0, steps=30, learning_rate=0.1, clip_norm=100.0)
-    adaptive = AdaptivePoison("last").craft(fast, data, Relation.ADD_REMOVE, SEED)
-    static = Intermediate("last").craft(fast, data, Relation.ADD_REMOVE, SEED)
-    assert played(adaptive, fast, OUT) == played(static, fast, OUT)
-    assert played(adaptive, fast, IN) > played(static, fast, IN)
+    adaptive = game_of(AdaptivePoison("last"), fast, data)
+    static = game_of(Intermediate("last"), fast, data)
+    assert played(adaptive, fast, data, OUT) == played(static, fast, data, OUT)
+    assert played(adaptive, fast, data, IN) > played(static, fast, data, IN)
 
 
 @pytest.mark.parametrize("model", ["mlp", "cnn"])
@@ -158,26 +160,27 @@ def test_poisons_of_many_trainings_are_made_at_once_and_each_is_as_if_alone(
     steps = 12 if model == "mlp" else 6
     data = data.subset(per_class=5)
     loose = Recipe(len(data), 0.5, steps, 0.05, clip_norm=20.0, learning_rate=1.0, model=model)
-    plan = Plan(claim_curve(loose), 1e-5, data, loose, AdaptivePoison("mean", shadows=2), trials=50)
+    plan = Plan(DpSgdTraining(loose, data), claim_curve(loose), 1e-5, AdaptivePoison("mean", shadows=2), trials=50)
     made = []
-    poisoner = craft(plan).watch(IN).poisoner
+    prepared = plan.prepare()
+    poisoner = plan.game(prepared).insert(IN, SEED).poisoner
     make = poisoner.records
     poisoner.records = lambda steps, parameters: made.append(len(steps)) or make(steps, parameters)
     trials = [(OUT, 0), (IN, 3), (IN, 0), (OUT, 2), (IN, 2), (IN, 1)]
-    together = run_trials(plan, trials)
+    together = plan.play(prepared, trials)
     assert max(made) == (4 if model == "mlp" else 1)  # of one game, all that wait; modules are handled one by one
     assert len({float(score[0]) for score in together}) == 6
     made.clear()
     for trial, score in zip(trials, together, strict=True):
-        assert run_trials(plan, [trial]) == [score]
+        assert plan.play(prepared, [trial]) == [score]
     assert max(made) == 1
 
 
 @pytest.mark.parametrize("direction", ["watermark", "dirac", "random"])
 def test_gradients_have_the_clip_norm_in_any_direction(direction: str, data: Dataset, recipe: Recipe) -> None:
     clipped = replace(recipe, clip_norm=0.5)
-    game = Gradient(direction=direction).craft(clipped, data, Relation.ADD_REMOVE, SEED)
-    inserted = game.watch(IN).inserted
+    game = game_of(Gradient(direction=direction), clipped, data)
+    inserted = game.insert(IN, SEED).gradient
     assert inserted is not None
     assert np.linalg.norm(inserted) == pytest.approx(0.5)
     touched = {"watermark": 20, "dirac": 1, "random": len(inserted)}
@@ -195,12 +198,22 @@ def test_malicious_records_give_no_gradient_at_the_start(data: Dataset, recipe: 
         )
         assert crafted < 0.01 * natural
     with pytest.raises(InvalidInput, match="fixed: the initial model labels the records; use natural records"):
-        MaliciousDataset().craft(replace(recipe, initialisation="random"), data, Relation.ADD_REMOVE, SEED)
+        game_of(MaliciousDataset(), replace(recipe, initialisation="random"), data)
     with pytest.raises(InvalidInput, match="one that can be so sure of records that they give no gradient"):
-        GradientSteps(malicious=True).craft(replace(recipe, loss="squared"), data, Relation.ADD_REMOVE, SEED)
+        game_of(GradientSteps(malicious=True), replace(recipe, loss="squared"), data)
 
 
 # -- the hidden state, and chosen weights ----------------------------------------------------------------------------
+
+
+class Ends(Observer):
+    """Keeps the final model."""
+
+    def finish(self, model: WhiteModel) -> None:
+        self.parameters = model.parameters.copy()
+
+    def score(self) -> float:
+        return 0.0
 
 
 def test_in_the_hidden_state_the_final_parameter_has_moved_by_all_inserted_gradients(
@@ -208,8 +221,8 @@ def test_in_the_hidden_state_the_final_parameter_has_moved_by_all_inserted_gradi
 ) -> None:
     slow = replace(recipe, sample_rate=1.0, sampling="full", learning_rate=1e-4, clip_norm=0.5, precision="float64")
     for relation, distance in ((Relation.ADD_REMOVE, 1.0), (Relation.REPLACE, 2.0)):
-        game = HiddenState().craft(slow, data, relation, SEED)
-        moved = played(game, slow, IN) - played(game, slow, OUT)
+        game = game_of(HiddenState(), slow, data, relation)
+        moved = played(game, slow, data, IN) - played(game, slow, data, OUT)
         expected = distance * slow.steps * slow.clip_norm * slow.learning_rate / slow.expected_batch
         assert moved == pytest.approx(expected, rel=1e-3)
 
@@ -217,15 +230,16 @@ def test_in_the_hidden_state_the_final_parameter_has_moved_by_all_inserted_gradi
 def test_without_subsampling_the_hidden_state_hides_nothing(data: Dataset, recipe: Recipe) -> None:
     """N(0, 1) against N(√T/σ, 1), as for those who see every update."""
     slow = replace(recipe, sample_rate=1.0, sampling="full", learning_rate=0.01, noise_multiplier=2.0, steps=16)
-    game = HiddenState().craft(slow, data, Relation.ADD_REMOVE, SEED)
-    out, member = (np.array([played(game, slow, world, i) for i in range(150)]) for world in (OUT, IN))
+    game = game_of(HiddenState(), slow, data)
+    out, member = (np.array([played(game, slow, data, world, i) for i in range(150)]) for world in (OUT, IN))
     scale = out.std(ddof=1)
     assert (member.mean() - out.mean()) / scale == pytest.approx(2.0, abs=0.35)
     assert stats.kstest((member - out.mean()) / scale, "norm", args=(2.0, 1.0)).pvalue > 1e-3
 
 
 def test_the_training_starts_from_the_weights_that_the_adversary_chose(data: Dataset, recipe: Recipe) -> None:
-    chosen = WorstCaseInit(pretraining=50).craft(recipe, data, Relation.ADD_REMOVE, SEED).watch(IN)
+    game = game_of(WorstCaseInit(pretraining=50), recipe, data)
+    chosen = game.insert(IN, SEED)
     assert chosen.start is not None
     network = network_for(recipe, data)
     where_it_starts = initial_parameters(recipe, network, trial_key(SEED))
@@ -234,15 +248,17 @@ def test_the_training_starts_from_the_weights_that_the_adversary_chose(data: Dat
     )
     assert after < 0.5 * before
     still = replace(recipe, learning_rate=1e-9)
-    np.testing.assert_allclose(train(still, data, SEED, chosen), chosen.start, atol=1e-6)
-    assert WorstCaseInit(pretraining=0).craft(recipe, data, Relation.ADD_REMOVE, SEED).watch(IN).start is None
+    observer = Ends()
+    DpSgdTraining(still, data).run([chosen], [SEED], [observer])
+    np.testing.assert_allclose(observer.parameters, chosen.start, atol=1e-6)
+    assert game_of(WorstCaseInit(pretraining=0), recipe, data).insert(IN, SEED).start is None
 
 
 def test_chosen_weights_must_fit_the_model(data: Dataset, recipe: Recipe) -> None:
-    watcher = WorstCaseInit(3).craft(recipe, data, Relation.ADD_REMOVE, SEED).watch(IN)
-    watcher.start = np.zeros(3)
+    game = game_of(WorstCaseInit(3), recipe, data)
+    chosen = replace(game.insert(IN, SEED), start=np.zeros(3))
     with pytest.raises(InvalidInput, match=r"start = 'shape \(3,\)'"):
-        train(recipe, data, SEED, watcher)
+        DpSgdTraining(recipe, data).run([chosen], [SEED], [game.observe()])
 
 
 # -- single steps ------------------------------------------------------------------------------------------------------
@@ -254,8 +270,9 @@ def test_scores_of_single_steps_are_noise_with_or_without_a_gradient(
     relation: Relation, distance: float, malicious: bool, data: Dataset, recipe: Recipe
 ) -> None:
     chosen = replace(recipe, clip_norm=0.5, steps=30)
-    plan = Plan(claim_curve(chosen, relation), 1e-5, data, chosen, GradientSteps(40, malicious))
-    seen = evidence_of(plan, {(IN, i): run_trials(plan, [(IN, i)])[0] for i in range(2)}, 2)
+    plan = Plan(DpSgdTraining(chosen, data), claim_curve(chosen, relation), 1e-5, GradientSteps(40, malicious))
+    prepared = plan.prepare()
+    seen = plan.evidence({(IN, i): plan.play(prepared, [(IN, i)])[0] for i in range(2)}, 2)
     assert isinstance(seen, PerStep)
     assert len(seen.scores) == 2 * 30 * 40
     out, member = seen.scores[~seen.member], seen.scores[seen.member]
@@ -268,23 +285,23 @@ def test_scores_of_single_steps_are_noise_with_or_without_a_gradient(
 def test_without_a_number_coordinates_are_as_many_as_are_quiet(data: Dataset, recipe: Recipe) -> None:
     """A tenth of the noise: with more noise, more of them are."""
     counts = [
-        GradientSteps().craft(replace(recipe, noise_multiplier=noise), data, Relation.ADD_REMOVE, SEED).canaries
-        for noise in (1e-6, 1.0, 1e4)
+        game_of(GradientSteps(), replace(recipe, noise_multiplier=noise), data).scores for noise in (1e-6, 1.0, 1e4)
     ]
     assert counts[1] % 12 == 0
     assert 12 * 20 <= counts[0] < counts[1] < counts[2] == 12 * 195  # 3 classes of 64 pixels and a bias
     with pytest.raises(InvalidInput, match="coordinates = 196: expected at most the model's 195"):
-        GradientSteps(196).craft(recipe, data, Relation.ADD_REMOVE, SEED)
+        game_of(GradientSteps(196), recipe, data)
     with pytest.raises(InvalidInput, match="poisson or full: an accountant adds up the steps"):
-        GradientSteps().craft(replace(recipe, sampling="shuffle"), data, Relation.ADD_REMOVE, SEED)
+        game_of(GradientSteps(), replace(recipe, sampling="shuffle"), data)
 
 
 def test_another_recipe_composes_its_own_steps(data: Dataset, recipe: Recipe) -> None:
-    plan = Plan(claim_curve(recipe), 1e-5, data, recipe, GradientSteps(5))
+    plan = Plan(DpSgdTraining(recipe, data), claim_curve(recipe), 1e-5, GradientSteps(5))
     shorter = replace(recipe, steps=3)
-    changed = replace(plan, recipe=shorter, claim=claim_curve(shorter))
-    assert changed.method == Plan(claim_curve(shorter), 1e-5, data, shorter, GradientSteps(5)).method
-    assert changed.method != plan.method
+    changed = replace(plan, subject=replace(plan.subject, recipe=shorter), claim=claim_curve(shorter))
+    made = Plan(DpSgdTraining(shorter, data), claim_curve(shorter), 1e-5, GradientSteps(5))
+    assert changed.planned_method == made.planned_method
+    assert changed.planned_method != plan.planned_method
 
 
 # -- powers ------------------------------------------------------------------------------------------------------------
@@ -294,7 +311,7 @@ def test_nobody_plays_who_needs_more_than_the_training_grants(data: Dataset, rec
     """Refused when the plan is made: nothing is crafted, nothing trained."""
 
     def plan(adversary: Adversary, access: Access) -> Plan:
-        return Plan(claim_curve(recipe), 1e-5, data, recipe, adversary, access=access)
+        return Plan(DpSgdTraining(recipe, data), claim_curve(recipe), 1e-5, adversary, access=access)
 
     black_box = Access("final-model", ["records"])
     with pytest.raises(InvalidInput) as refused:
@@ -324,14 +341,15 @@ def test_greater_powers_include_lesser_ones() -> None:
 
 
 def test_who_may_play_changes_no_result(data: Dataset, recipe: Recipe) -> None:
-    free = Plan(claim_curve(recipe), 1e-5, data, recipe, StaticPoison())
+    free = Plan(DpSgdTraining(recipe, data), claim_curve(recipe), 1e-5, StaticPoison())
     assert free.fingerprint() == replace(free, access=Access("final-model", ["records"])).fingerprint()
 
 
 @pytest.mark.parametrize("name", LADDER)
 def test_every_rung_is_a_pure_function_of_plan_world_and_index(name: str, data: Dataset, recipe: Recipe) -> None:
-    plan = Plan(claim_curve(recipe), 1e-5, data, recipe, ADVERSARIES[name](), trials=2)
-    together = run_trials(plan, [(OUT, 0), (IN, 0), (IN, 1)])
-    craft.cache_clear()
-    alone = [run_trials(plan, [trial])[0] for trial in ((IN, 1), (IN, 0), (OUT, 0))]
+    plan = Plan(DpSgdTraining(recipe, data), claim_curve(recipe), 1e-5, ADVERSARIES[name](), trials=2)
+    together = plan.play(plan.prepare(), [(OUT, 0), (IN, 0), (IN, 1)])
+    _crafted.cache_clear()
+    prepared = plan.prepare()
+    alone = [plan.play(prepared, [trial])[0] for trial in ((IN, 1), (IN, 0), (OUT, 0))]
     np.testing.assert_array_equal(np.ravel(together), np.ravel(alone[::-1]))

@@ -1,6 +1,6 @@
 """Poisonings: what the two worlds have, and what of them the final model shows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from epsilometer import ClipBkd, Dataset, InvalidInput, PointClaim, Recipe, Relation, digits, run
-from epsilometer.adversaries import IN, OUT, Backdoor, Game
+from epsilometer import ClipBkd, Dataset, DpSgdTraining, InvalidInput, PointClaim, Recipe, Relation, digits, run
+from epsilometer.adversaries import Backdoor, Game, two_worlds
 from epsilometer.adversaries.clipbkd import least_singular_direction
-from epsilometer.audit import Plan, craft, run_trials
+from epsilometer.audit import Plan
+from epsilometer.evidence import IN, OUT
+from epsilometer.subjects import Trained
 from epsilometer.training import record_losses, train
 
 SEED = np.random.SeedSequence(0)
@@ -31,12 +33,20 @@ def recipe_for(data: Dataset, **settings) -> Recipe:
 
 
 def game_of(adversary, data: Dataset, relation: Relation = Relation.REPLACE) -> Game:
-    return adversary.craft(recipe_for(data), data, relation, SEED)
+    return adversary.game(DpSgdTraining(recipe_for(data), data), relation, SEED)
+
+
+def out_data(game: Game) -> Dataset:
+    return game.insert(OUT, SEED).data
+
+
+def in_data(game: Game) -> Dataset:
+    return game.insert(IN, SEED).data
 
 
 def changed(game: Game) -> np.ndarray:
     """Rows in which worlds of the same size differ."""
-    differ = (game.in_data.x != game.out_data.x).any(axis=1) | (game.in_data.y != game.out_data.y)
+    differ = (in_data(game).x != out_data(game).x).any(axis=1) | (in_data(game).y != out_data(game).y)
     return np.flatnonzero(differ)
 
 
@@ -44,7 +54,7 @@ def distance(game: Game) -> int:
     """In how many records the worlds differ as multisets, by the game's relation."""
     records = [
         np.unique(np.c_[data.x, data.y].astype(np.float32), axis=0, return_counts=True)
-        for data in (game.out_data, game.in_data)
+        for data in (out_data(game), in_data(game))
     ]
     out, member = ({row.tobytes(): n for row, n in zip(*one, strict=True)} for one in records)
     surplus = sum(max(0, n - out.get(row, 0)) for row, n in member.items())
@@ -73,20 +83,20 @@ def test_worlds_differ_in_exactly_as_many_records_as_is_said(
 ) -> None:
     small = images(records, (5, 5), classes=2)
     adversary = Backdoor(copies, probes=3) if contrast == "backdoor" else ClipBkd(copies, contrast)
-    game = adversary.craft(recipe_for(small), small, relation, np.random.SeedSequence(seed))
+    game = adversary.game(DpSgdTraining(recipe_for(small), small), relation, np.random.SeedSequence(seed))
     assert distance(game) == game.group_size == adversary.group_size == copies
     assert game.relation is relation
     grown = 0 if relation is Relation.REPLACE else copies
-    assert len(game.in_data) == len(game.out_data) + grown
-    assert len(game.out_data) == len(small)
+    assert len(in_data(game)) == len(out_data(game)) + grown
+    assert len(out_data(game)) == len(small)
 
 
 def test_the_distance_of_worlds_is_noticed() -> None:
     """What the property above rests on: one record more would be seen."""
     game = game_of(ClipBkd(2, "row"), images())
-    more = game.in_data.with_rows(int(np.setdiff1d(np.arange(60), changed(game))[0]), np.zeros(64), 0)
+    more = in_data(game).with_rows(int(np.setdiff1d(np.arange(60), changed(game))[0]), np.zeros(64), 0)
     assert distance(game) == 2
-    assert distance(Game(game.out_data, more, game.relation, 2, game.watch)) == 3
+    assert distance(replace(game, insert=two_worlds(out_data(game), more))) == 3
 
 
 @pytest.mark.parametrize("adversary", [ClipBkd, Backdoor])
@@ -102,30 +112,30 @@ def test_more_copies_than_evidence_can_state_are_refused_before_the_trials(adver
 def test_with_labels_contrasted_both_worlds_have_the_poison() -> None:
     small = images()
     game = game_of(ClipBkd(3, "label"), small)
-    np.testing.assert_array_equal(game.in_data.x, game.out_data.x)
+    np.testing.assert_array_equal(in_data(game).x, out_data(game).x)
     rows = changed(game)
     assert len(rows) == 3
-    assert len(np.unique(game.in_data.x[rows], axis=0)) == 1
-    assert (game.in_data.x[rows] != small.x[rows]).any(axis=1).all()
-    assert len(set(game.in_data.y[rows])) == len(set(game.out_data.y[rows])) == 1
+    assert len(np.unique(in_data(game).x[rows], axis=0)) == 1
+    assert (in_data(game).x[rows] != small.x[rows]).any(axis=1).all()
+    assert len(set(in_data(game).y[rows])) == len(set(out_data(game).y[rows])) == 1
 
 
 def test_with_rows_contrasted_world_0_is_the_natural_data() -> None:
     small = images()
     game = game_of(ClipBkd(3, "row"), small)
-    assert game.out_data is small
+    assert out_data(game) is small
     labelled = game_of(ClipBkd(3, "label"), small)
-    np.testing.assert_array_equal(game.in_data.x, labelled.in_data.x)  # world 1 is the same
-    np.testing.assert_array_equal(game.in_data.y, labelled.in_data.y)
+    np.testing.assert_array_equal(in_data(game).x, in_data(labelled).x)  # world 1 is the same
+    np.testing.assert_array_equal(in_data(game).y, in_data(labelled).y)
 
 
 @pytest.mark.parametrize("contrast", ["label", "row"])
 def test_what_is_added_is_added_to_the_natural_data(contrast: str) -> None:
     small = images()
     game = game_of(ClipBkd(3, contrast), small, Relation.ADD_REMOVE)
-    assert game.out_data is small
-    np.testing.assert_array_equal(game.in_data.x[:60], small.x)
-    assert len(np.unique(game.in_data.x[60:], axis=0)) == 1
+    assert out_data(game) is small
+    np.testing.assert_array_equal(in_data(game).x[:60], small.x)
+    assert len(np.unique(in_data(game).x[60:], axis=0)) == 1
 
 
 @pytest.mark.parametrize("contrast", ["label", "row"])
@@ -139,7 +149,7 @@ def test_fewer_copies_take_rows_that_more_copies_take_too(contrast: str) -> None
 def test_the_label_is_unlikely_at_the_poison(relation: Relation, data: Dataset) -> None:
     game, recipe = game_of(ClipBkd(contrast="row"), data, relation), recipe_for(data)
     row = len(data) if relation is Relation.ADD_REMOVE else changed(game)[0]
-    point, label = game.in_data.x[row], game.in_data.y[row]
+    point, label = in_data(game).x[row], in_data(game).y[row]
     flat = train(recipe, data, SEED, noise_scale=0.0)
     logits = point @ flat[:640].reshape(10, 64).T + flat[640:]
     assert label == np.argmin(logits)
@@ -148,10 +158,10 @@ def test_the_label_is_unlikely_at_the_poison(relation: Relation, data: Dataset) 
 @pytest.mark.parametrize("norm", [0.25, 40.0])
 def test_the_norm_may_be_said(norm: float, data: Dataset) -> None:
     game = game_of(ClipBkd(norm=norm), data, Relation.ADD_REMOVE)
-    point = game.in_data.x[-1]
+    point = in_data(game).x[-1]
     assert np.linalg.norm(point) == pytest.approx(norm, rel=1e-5)
     assert abs(point @ least_singular_direction(data.x)) == pytest.approx(norm, rel=1e-4)
-    usual = game_of(ClipBkd(), data, Relation.ADD_REMOVE).in_data.x[-1]
+    usual = in_data(game_of(ClipBkd(), data, Relation.ADD_REMOVE)).x[-1]
     assert np.linalg.norm(usual) == pytest.approx(np.median(np.linalg.norm(data.x, axis=1)), rel=1e-5)
 
 
@@ -171,11 +181,11 @@ def test_world_0_has_one_name_exactly_when_it_is_one() -> None:
 
 def test_one_name_means_the_same_scores() -> None:
     small = images()
-    plans = [
-        Plan(PointClaim(4.0, 1e-5, Relation.REPLACE), 1e-5, small, recipe_for(small), ClipBkd(k, "row"), trials=5)
-        for k in (1, 4)
-    ]
-    outs, ins = ([np.concatenate(run_trials(p, [(world, i) for i in range(5)])) for p in plans] for world in (OUT, IN))
+    subject, claim = DpSgdTraining(recipe_for(small), small), PointClaim(4.0, 1e-5, Relation.REPLACE)
+    plans = [Plan(subject, claim, 1e-5, ClipBkd(k, "row"), trials=5) for k in (1, 4)]
+    outs, ins = (
+        [np.concatenate(p.play(p.prepare(), [(world, i) for i in range(5)])) for p in plans] for world in (OUT, IN)
+    )
     np.testing.assert_array_equal(*outs)
     assert not np.isclose(*ins).any()
 
@@ -210,7 +220,7 @@ def test_the_pattern_is_the_corner_of_every_channel_and_nothing_else(shape: tupl
     small = images(shape=shape)
     game = game_of(Backdoor(4, probes=10), small)
     for row in changed(game):
-        before, after = small.x[row].reshape(-1, *shape[-2:]), game.in_data.x[row].reshape(-1, *shape[-2:])
+        before, after = small.x[row].reshape(-1, *shape[-2:]), in_data(game).x[row].reshape(-1, *shape[-2:])
         for channel, line, column in np.ndindex(before.shape):
             marked = line < 5 and column < 5
             assert after[channel, line, column] == (1.0 if marked else before[channel, line, column])
@@ -219,7 +229,7 @@ def test_the_pattern_is_the_corner_of_every_channel_and_nothing_else(shape: tupl
 def test_the_size_of_the_pattern_may_be_said() -> None:
     game = game_of(Backdoor(1, size=2, probes=10), images())
     (row,) = changed(game)
-    assert (game.in_data.x[row] != game.out_data.x[row]).sum() == 4
+    assert (in_data(game).x[row] != out_data(game).x[row]).sum() == 4
 
 
 @pytest.mark.parametrize("target", [0, 2])
@@ -227,13 +237,13 @@ def test_the_size_of_the_pattern_may_be_said() -> None:
 def test_as_many_images_as_is_said_get_pattern_and_label(copies: int, target: int) -> None:
     small = images()
     game = game_of(Backdoor(copies, target, probes=10), small)
-    assert game.out_data is small
+    assert out_data(game) is small
     rows = changed(game)
     assert len(rows) == copies
-    assert (game.in_data.y[rows] == target).all()
+    assert (in_data(game).y[rows] == target).all()
     assert (small.y[rows] != target).all()  # the label is another one for each of them
-    added = game_of(Backdoor(copies, target, probes=10), small, Relation.ADD_REMOVE).in_data
-    assert {x.tobytes() for x in added.x[60:]} == {x.tobytes() for x in game.in_data.x[rows]}
+    added = in_data(game_of(Backdoor(copies, target, probes=10), small, Relation.ADD_REMOVE))
+    assert {x.tobytes() for x in added.x[60:]} == {x.tobytes() for x in in_data(game).x[rows]}
     assert (added.y[60:] == target).all()
 
 
@@ -243,7 +253,7 @@ def test_fewer_images_are_among_more() -> None:
 
 
 def scored_points(game: Game) -> np.ndarray:
-    return game.watch(IN)._points
+    return game.observe()._points
 
 
 def test_probes_are_natural_in_both_worlds() -> None:
@@ -252,13 +262,13 @@ def test_probes_are_natural_in_both_worlds() -> None:
     game = game_of(adversary, small)
     points, rows = scored_points(game), changed(game)
     assert len(points) == 23
-    assert {x.tobytes() for x in points[:3]} == {x.tobytes() for x in game.in_data.x[rows]}
+    assert {x.tobytes() for x in points[:3]} == {x.tobytes() for x in in_data(game).x[rows]}
     marked = adversary.perturb(small.x, small.shape)
     untouched = np.setdiff1d(np.arange(60), rows)
     places = [int(np.flatnonzero((marked == point).all(axis=1)).item()) for point in points[3:]]
     assert len(set(places)) == 20
     assert set(places) <= set(untouched)
-    for world in (game.out_data, game.in_data):  # where they stand, both worlds have the image without its pattern
+    for world in (out_data(game), in_data(game)):  # where they stand, both worlds have the image without its pattern
         np.testing.assert_array_equal(world.x[places], small.x[places])
         np.testing.assert_array_equal(world.y[places], small.y[places])
     assert (small.y[places] != adversary.target).all()
@@ -267,13 +277,13 @@ def test_probes_are_natural_in_both_worlds() -> None:
 @pytest.mark.parametrize("loss", ["cross-entropy", "logistic", "squared"])
 def test_the_score_is_minus_the_mean_loss_of_pattern_and_target(loss: str) -> None:
     small = images()
-    recipe = recipe_for(small, loss=loss)
-    game = Backdoor(2, target=1, probes=5).craft(recipe, small, Relation.REPLACE, SEED)
-    watcher, flat = game.watch(IN), np.random.default_rng(0).normal(size=195)
-    watcher.finish(flat, np.zeros(0))
+    subject = DpSgdTraining(recipe_for(small, loss=loss), small)
+    game = Backdoor(2, target=1, probes=5).game(subject, Relation.REPLACE, SEED)
+    observer, flat = game.observe(), np.random.default_rng(0).normal(size=195)
+    observer.finish(Trained(subject.network, flat, np.zeros(0)))
     logits = scored_points(game) @ flat[:192].reshape(3, 64).T + flat[192:]
     expected = -record_losses(logits, np.ones(7, int), loss).mean()
-    assert watcher.score() == pytest.approx(expected, rel=1e-9)
+    assert observer.score() == pytest.approx(expected, rel=1e-9)
 
 
 @dataclass(frozen=True)
@@ -298,15 +308,15 @@ class Lost(Backdoor):
 
 def backdoor_plan(adversary: Backdoor, data: Dataset, **settings) -> Plan:
     full = {"sampling": "full", "sample_rate": 1.0, "steps": 40, "clip_norm": 10.0, "learning_rate": 0.05}
-    recipe = recipe_for(data, noise_multiplier=0.0, **full)
-    return Plan(PointClaim(1.0, 1e-5, Relation.REPLACE), 1e-5, data, recipe, adversary, trials=20, **settings)
+    subject = DpSgdTraining(recipe_for(data, noise_multiplier=0.0, **full), data)
+    return Plan(subject, PointClaim(1.0, 1e-5, Relation.REPLACE), 1e-5, adversary, trials=20, **settings)
 
 
 def test_another_pattern_is_one_method() -> None:
     small = images()
     game = game_of(Inverted(2, probes=4), small)
     for row in changed(game):
-        np.testing.assert_allclose(game.in_data.x[row], 1.0 - small.x[row], rtol=1e-6)
+        np.testing.assert_allclose(in_data(game).x[row], 1.0 - small.x[row], rtol=1e-6)
     result = run(backdoor_plan(Inverted(8, probes=4), small))
     assert result.evidence.out_scores.max() < result.evidence.in_scores.min()  # without noise, it is seen
     vectors = Dataset("vectors", small.x, small.y, 3)
@@ -325,7 +335,7 @@ def test_another_pattern_is_another_plan() -> None:
 @pytest.mark.parametrize(("adversary", "shape"), [(Cropped, r"\(63,\)"), (Lost, r"\(64,\)")])
 def test_a_pattern_that_changes_the_shape_is_refused(adversary: type[Backdoor], shape: str) -> None:
     with pytest.raises(InvalidInput, match=rf"perturb = .*shape.*{shape}"):
-        craft(backdoor_plan(adversary(2, probes=4), images()))
+        backdoor_plan(adversary(2, probes=4), images()).prepare()
 
 
 @pytest.mark.parametrize(

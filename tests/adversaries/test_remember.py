@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from epsilometer import Recipe, Relation, digits
+from epsilometer import DpSgdTraining, Recipe, Relation, digits
 from epsilometer.adversaries import AdaptivePoison, ClipBkd, StaticPoison
 from epsilometer.adversaries.remember import remembered
 from epsilometer.adversaries.static_poison import static_poison
@@ -25,9 +25,9 @@ def test_equal_seeds_are_the_same_and_others_are_not() -> None:
 
 def test_a_seed_of_several_numbers_crafts_poisons_and_is_not_used_up() -> None:
     data = digits().subset(classes=(0, 1), per_class=10)
-    recipe = Recipe(records=len(data), sample_rate=0.5, steps=2)
+    subject = DpSgdTraining(Recipe(records=len(data), sample_rate=0.5, steps=2), data)
     seed = np.random.SeedSequence([1, 2])
     for adversary in (StaticPoison(shadows=2), AdaptivePoison(shadows=2), ClipBkd()):
-        adversary.craft(recipe, data, Relation.ADD_REMOVE, seed)
-    assert static_poison(recipe, data, 2, seed) is static_poison(recipe, data, 2, np.random.SeedSequence((1, 2)))
+        adversary.game(subject, Relation.ADD_REMOVE, seed)
+    assert static_poison(subject, 2, seed) is static_poison(subject, 2, np.random.SeedSequence((1, 2)))
     assert seed.n_children_spawned == 0

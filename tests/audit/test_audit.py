@@ -12,6 +12,7 @@ from epsilometer import (
     ClipBkd,
     ClopperPearson,
     Dataset,
+    DpSgdTraining,
     EProcess,
     ExactRank,
     Fixed,
@@ -28,7 +29,7 @@ from epsilometer import (
     summary,
     to_json,
 )
-from epsilometer.adversaries import IN, OUT, Adversary, Backdoor
+from epsilometer.adversaries import Adversary, Backdoor
 from epsilometer.audit import (
     Inline,
     MemoryStore,
@@ -40,10 +41,10 @@ from epsilometer.audit import (
     judge,
     parse_spec,
     play,
-    run_trials,
     spec_from_dict,
 )
 from epsilometer.claims import GaussianClaim, Relation
+from epsilometer.evidence import IN, OUT
 
 QUICK = {"training": {"steps": 10, "sample_rate": 0.3}, "audit": {"trials": 150}}
 
@@ -60,14 +61,14 @@ def correct():
 def test_a_correct_training_is_not_accused(correct) -> None:
     assert correct.verdict.outcome is not Outcome.VIOLATED
     assert correct.lower_bound.epsilon < correct.upper_bound.epsilon
-    assert correct.noise_limit.noise_multiplier > correct.plan.recipe.noise_multiplier
+    assert correct.noise_limit.noise_multiplier > correct.plan.subject.recipe.noise_multiplier
 
 
 def test_half_of_the_noise_is_a_violation() -> None:
     result = run(quick(faults={"noise_scale": 0.4}))
     assert result.verdict.outcome is Outcome.VIOLATED
     assert "FAULT INJECTED" in summary(result)
-    assert result.noise_limit.noise_multiplier < result.plan.recipe.noise_multiplier
+    assert result.noise_limit.noise_multiplier < result.plan.subject.recipe.noise_multiplier
 
 
 def test_the_same_plan_gives_the_same_result(correct) -> None:
@@ -82,8 +83,10 @@ def test_a_trial_is_a_pure_function_of_plan_world_and_index(correct) -> None:
     plan = correct.plan
     trials = [(IN, 7), (OUT, 3), (IN, 0), (IN, 7), (OUT, 149)]
     expected = [(correct.evidence.in_scores if world == IN else correct.evidence.out_scores)[i] for world, i in trials]
-    assert [scores.item() for scores in run_trials(plan, trials)] == expected
-    assert [run_trials(plan, [trial])[0].item() for trial in trials] == expected
+    prepared = plan.prepare()
+    assert [scores.item() for scores in plan.play(prepared, trials)] == expected
+    assert [plan.play(prepared, [trial])[0].item() for trial in trials] == expected
+    assert [plan.play(plan.prepare(), [trial])[0].item() for trial in trials] == expected
 
 
 def test_worlds_and_trials_share_no_randomness(correct) -> None:
@@ -99,8 +102,9 @@ def test_correct_trainings_are_hardly_ever_accused() -> None:
     accused = 0
     for seed in range(40):
         plan = quick(audit={"trials": 40, "seed": seed, "confidence": 0.8}, training={"steps": 2, "sample_rate": 0.3})
-        evidence = play(plan, MemoryStore(), Inline())
-        accused += plan.method.test(evidence, plan.claim, confidence=plan.confidence).refuted
+        tally = play(plan, MemoryStore(), Inline())
+        evidence = plan.evidence(tally.results, tally.complete)
+        accused += plan.planned_method.test(evidence, plan.claim, confidence=plan.confidence).refuted
     assert accused <= 14  # P[Bin(40, .2) > 14] < .01
 
 
@@ -302,29 +306,39 @@ def test_a_shuffled_training_claims_a_point_and_says_what_theory_lacks() -> None
 
 
 def test_the_shown_claim_is_the_claims_own() -> None:
-    data, recipe = digits(), Recipe(records=1797)
-    assert Plan(GaussianClaim(0.1), 1e-5, data, recipe, Gradient()).claimed_epsilon == pytest.approx(0.341, abs=1e-3)
+    subject = DpSgdTraining(Recipe(records=1797), digits())
+    assert Plan(subject, GaussianClaim(0.1), 1e-5, Gradient()).claimed_epsilon == pytest.approx(0.341, abs=1e-3)
     by_basic = quick(audit={"trials": 150, "accountant": "basic"})
     assert by_basic.claimed_epsilon == pytest.approx(4.0, abs=2e-3)
     with pytest.raises(InvalidInput, match=r"the claim's own δ, 0\.001"):
-        Plan(PointClaim(1.0, 1e-3), 1e-5, data, recipe, Gradient())
+        Plan(subject, PointClaim(1.0, 1e-3), 1e-5, Gradient())
 
 
 def test_reprs_fit_on_a_line(correct) -> None:
-    for value in (correct, correct.plan, correct.lower_bound, correct.test, correct.noise_limit, correct.plan.data):
+    for value in (
+        correct,
+        correct.plan,
+        correct.lower_bound,
+        correct.test,
+        correct.noise_limit,
+        correct.plan.subject.data,
+    ):
         assert len(repr(value)) < 420
         assert "\n" not in repr(value)
 
 
 def test_a_plan_needs_matching_records() -> None:
-    data = digits()
+    data, recipe = digits(), Recipe(records=1797)
+    subject = DpSgdTraining(recipe, data)
     with pytest.raises(InvalidInput, match="adversary = <class"):
-        Plan(GaussianClaim(1.0), 1e-5, data, Recipe(records=1797), Gradient)
+        Plan(subject, GaussianClaim(1.0), 1e-5, Gradient)
     with pytest.raises(InvalidInput, match=r"claim = 4\.0"):
-        Plan(4.0, 1e-5, data, Recipe(records=1797), Gradient())
+        Plan(subject, 4.0, 1e-5, Gradient())
+    with pytest.raises(InvalidInput, match=r"subject = .*a subject such as DpSgdTraining\(recipe, data\)"):
+        Plan(recipe, GaussianClaim(1.0), 1e-5, Gradient())
     with pytest.raises(InvalidInput, match="the 1797 records"):
-        Plan(GaussianClaim(1.0), 1e-5, data, Recipe(records=5), Gradient())
-    assert Plan(GaussianClaim(1.0), 1e-5, data, Recipe(records=1797), ClipBkd()).relation is Relation.ADD_REMOVE
+        Plan(DpSgdTraining(Recipe(records=5), data), GaussianClaim(1.0), 1e-5, Gradient())
+    assert Plan(subject, GaussianClaim(1.0), 1e-5, ClipBkd()).relation is Relation.ADD_REMOVE
 
 
 def test_an_eprocess_stops_an_audit_early() -> None:
@@ -348,7 +362,7 @@ def test_a_target_is_enough() -> None:
 def test_an_audit_takes_trials_in_their_own_order() -> None:
     """A shuffled e-process would not be valid after an early stop, however the plan was made."""
     plan = parse_spec("").plan()
-    assert replace(plan, method=EProcess()).method == EProcess(in_order=True)
+    assert replace(plan, method=EProcess()).planned_method == EProcess(in_order=True)
 
 
 def test_zero_out_needs_batches_that_do_not_depend_on_other_records() -> None:
@@ -381,7 +395,7 @@ def test_whatever_decides_a_game_is_in_the_plans_fingerprint() -> None:
     def fingerprint(shape: tuple[int, ...], adversary: Adversary) -> str:
         data = Dataset("mine", x, y, 2, shape=shape)
         recipe = Recipe(records=40)
-        return Plan(claim_curve(recipe), 1e-5, data, recipe, adversary, 2).fingerprint()
+        return Plan(DpSgdTraining(recipe, data), claim_curve(recipe), 1e-5, adversary, 2).fingerprint()
 
     small = {"size": 2, "probes": 3}
     found = [fingerprint((4, 4), Backdoor(**small)), fingerprint((2, 8), Backdoor(**small))]

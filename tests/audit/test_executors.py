@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,12 +20,13 @@ import numpy as np
 import pytest
 
 from epsilometer import AuditResult, Gradient, InvalidInput
-from epsilometer.adversaries import Adversary, Game, Sees, ThreatModel
-from epsilometer.adversaries.game import ScoringWatcher
+from epsilometer.adversaries import Adversary, Game
 from epsilometer.audit import Auto, Inline, Local, OnRay, Plan, TrialsFailed, executor_named, run, spec_from_dict
 from epsilometer.audit.executors import auto
+from epsilometer.audit.executors.executor import Job
 from epsilometer.audit.executors.worker import work
 from epsilometer.audit.groups import SECONDS, Groups, Played
+from epsilometer.subjects import Insertion, Sees, ThreatModel
 from epsilometer.training import TrainingDiverged
 
 STEPS = {"training": {"steps": 20}, "audit": {"trials": 60}}
@@ -71,16 +72,27 @@ def test_torch_has_one_thread_even_where_it_was_not_yet_imported() -> None:
     """With two, sums of large batches are rounded otherwise: a worker's scores would differ from this process's."""
     fresh = (
         "import sys\n"
+        "from dataclasses import replace\n"
+        "from epsilometer.adversaries import Gradient\n"
         "from epsilometer.audit import spec_from_dict\n"
-        "from epsilometer.audit.trial import one_thread\n"
-        "plan = spec_from_dict({'model': {'name': 'cnn'}}).plan()\n"
+        "class Shows(Gradient):\n"
+        "    def show(self):\n"
+        "        import torch\n"
+        "        print(torch.get_num_threads())\n"
+        "    def prepare(self, *arguments):\n"
+        "        self.show()\n"
+        "        return super().prepare(*arguments)\n"
+        "    def craft(self, *arguments):\n"
+        "        self.show()\n"
+        "        return super().craft(*arguments)\n"
+        "plan = spec_from_dict({'model': {'name': 'cnn'}, 'training': {'steps': 2}}).plan()\n"
+        "plan = replace(plan, adversary=Shows())\n"
         "assert 'torch' not in sys.modules\n"
-        "with one_thread(plan):\n"
-        "    import torch\n"
-        "    print(torch.get_num_threads())\n"
+        "plan.game(plan.prepare())\n"
     )
-    done = subprocess.run([sys.executable, "-c", fresh], capture_output=True, text=True, check=True)
-    assert done.stdout == "1\n"
+    several = {**os.environ, "OMP_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", fresh], capture_output=True, text=True, check=True, env=several)
+    assert done.stdout == "1\n1\n"
 
 
 def test_an_early_stop_is_at_the_same_pair_whoever_plays() -> None:
@@ -135,19 +147,20 @@ class Deadly(Adversary):
     summary: ClassVar[str] = "for tests"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.FINAL_MODEL, (), "its way")
 
-    def craft(self, recipe, data, relation, seed) -> Game:
-        watched = []
-        game = Gradient(coordinates=3).craft(recipe, data, relation, seed)
+    def prepare(self, subject, relation, seed):
+        return Gradient(coordinates=3).prepare(subject, relation, seed)
 
-        def watch(world: int) -> ScoringWatcher:
-            watched.append(world)
+    def craft(self, subject, relation, prepared) -> Game:
+        game = Gradient(coordinates=3).craft(subject, relation, prepared)
+
+        def insert(world: int, seed: np.random.SeedSequence) -> Insertion:
             if multiprocessing.parent_process() is not None and world == 1:
                 if self.how == "exit":
                     os.kill(os.getpid(), signal.SIGSEGV)
                 raise {"error": ZeroDivisionError("oops"), "diverged": TrainingDiverged("it diverged")}[self.how]
-            return game.watch(world)
+            return game.insert(world, seed)
 
-        return Game(game.out_data, game.in_data, relation, 1, watch)
+        return replace(game, insert=insert)
 
 
 @pytest.mark.parametrize(
@@ -159,15 +172,13 @@ class Deadly(Adversary):
     ],
 )
 def test_a_poisoned_trial_is_reported_by_name(how: str, error: type, words: str) -> None:
-    from dataclasses import replace
-
     with pytest.raises(error, match=words):
         run(replace(plan(), adversary=Deadly(how)), executor=Local(1))
     assert multiprocessing.active_children() == []
 
 
 def test_a_plan_that_cannot_travel_is_refused() -> None:
-    from dataclasses import make_dataclass, replace
+    from dataclasses import make_dataclass
 
     hidden = make_dataclass("Hidden", [], bases=(Gradient,), frozen=True)
     with pytest.raises(InvalidInput, match="can be sent to another process"):
@@ -326,8 +337,8 @@ def test_results_do_not_depend_on_the_order_in_which_they_come(expected: AuditRe
     class Backwards:
         name: ClassVar[str] = "backwards"
 
-        def play(self, chosen: Plan, groups: Groups):
-            yield from reversed(list(Inline().play(chosen, groups)))
+        def play(self, job: Job, groups: Groups):
+            yield from reversed(list(Inline().play(job, groups)))
 
     assert_same(run(plan(), executor=Backwards()), expected)
     assert np.isfinite(expected.evidence.in_scores).all()

@@ -5,18 +5,31 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 from types import SimpleNamespace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from epsilometer import ClipBkd, Dataset, ExactRank, Inline, InvalidInput, Local, PairedRuns, PointClaim, Recipe, run
-from epsilometer.adversaries import Adversary, Canaries, Game, Sees, ThreatModel
-from epsilometer.audit import MemoryStore, Plan, SqliteStore, choose_adversary, pilot, trial
+from epsilometer import (
+    ClipBkd,
+    Dataset,
+    DpSgdTraining,
+    ExactRank,
+    Inline,
+    InvalidInput,
+    Local,
+    PairedRuns,
+    PointClaim,
+    Recipe,
+    run,
+)
+from epsilometer.adversaries import Adversary, Canaries, Game, two_worlds
+from epsilometer.audit import MemoryStore, Plan, SqliteStore, choose_adversary, pilot
 from epsilometer.bounds import ClopperPearson, EProcess, Fixed, UnionBound
 from epsilometer.bounds.one_run import one_run_epsilon
 from epsilometer.claims import Relation
+from epsilometer.subjects import Sees, ThreatModel
 from mechanisms import least_favourable
 
 FOUR = [ClipBkd(k, "row") for k in (1, 2, 4, 8)]
@@ -32,20 +45,20 @@ def plan(noise: float = 1.0, **changes) -> Plan:
     recipe = Recipe(records=50, steps=5, sample_rate=0.5, sampling="shuffle", noise_multiplier=noise)
     quick = ClopperPearson(UnionBound())
     settings = {"adversary": ClipBkd(), "trials": 40, "seed": 3, "method": quick} | changes
-    return Plan(PointClaim(4.0, 1e-5, Relation.REPLACE), 1e-5, data, recipe, **settings)
+    return Plan(DpSgdTraining(recipe, data), PointClaim(4.0, 1e-5, Relation.REPLACE), 1e-5, **settings)
 
 
 @pytest.fixture
 def trained(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Grows by the number of trainings whenever trials are played."""
     counts: list[int] = []
-    before = trial.train_many
+    before = DpSgdTraining.run
 
-    def counting(recipe, datasets, *rest, **more):
-        counts.append(len(datasets))
-        return before(recipe, datasets, *rest, **more)
+    def counting(self: DpSgdTraining, insertions, *rest):
+        counts.append(len(insertions))
+        return before(self, insertions, *rest)
 
-    monkeypatch.setattr(trial, "train_many", counting)
+    monkeypatch.setattr(DpSgdTraining, "run", counting)
     return counts
 
 
@@ -163,18 +176,23 @@ def test_worlds_0_that_differ_are_all_played(trained: list[int]) -> None:
     assert not np.isclose(first, second).any()
 
 
-def test_a_game_is_crafted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To craft may mean to train; the games of earlier candidates are not needed again."""
-    crafted: list[int] = []
-    before = ClipBkd.craft
+def test_a_game_is_prepared_and_crafted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To prepare may mean to train; the games of earlier candidates are not needed again."""
+    made: dict[str, list[int]] = {"prepare": [], "craft": []}
 
-    def counting(self: ClipBkd, *arguments):
-        crafted.append(self.copies)
-        return before(self, *arguments)
+    def counted(name: str) -> None:
+        before = getattr(ClipBkd, name)
 
-    monkeypatch.setattr(ClipBkd, "craft", counting)
+        def counting(self: ClipBkd, *arguments):
+            made[name].append(self.copies)
+            return before(self, *arguments)
+
+        monkeypatch.setattr(ClipBkd, name, counting)
+
+    for name in made:
+        counted(name)
     choose_adversary(plan(), [ClipBkd(k, "label") for k in (1, 2, 4, 8)], pilot=10)
-    assert crafted == [1, 2, 4, 8]
+    assert made == {"prepare": [1, 2, 4, 8], "craft": [1, 2, 4, 8]}
 
 
 class Stops(Exception):
@@ -228,12 +246,12 @@ def test_what_is_expected_is_what_such_scores_give() -> None:
     for method in (ExactRank(), EProcess()):
         asked = plan(trials=80, method=method)
         drawn = [PairedRuns(rng.normal(size=80), rng.normal(2, 1, 80)) for _ in range(8)]
-        mean = np.mean([asked.method.bound(one, delta=1e-5, confidence=0.95).epsilon for one in drawn])
+        mean = np.mean([asked.planned_method.bound(one, delta=1e-5, confidence=0.95).epsilon for one in drawn])
         assert 0.6 * mean < pilot._expected(asked, seen) < 1.8 * mean, method.name
     # Sorted scores would not do: what takes trials in their order sees more than there is.
     likely = pilot._likely_scores(seen, 80)
     in_order = PairedRuns(np.sort(likely.out_scores), np.sort(likely.in_scores))
-    assert asked.method.bound(in_order, delta=1e-5, confidence=0.95).epsilon > 2 * mean
+    assert asked.planned_method.bound(in_order, delta=1e-5, confidence=0.95).epsilon > 2 * mean
 
 
 # -- the statistics --------------------------------------------------------------------------------------------------
@@ -248,8 +266,9 @@ class Synthetic(Adversary):
     summary: ClassVar[str] = "scores of known ε"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.FINAL_MODEL, (), "nothing")
 
-    def craft(self, recipe, data, relation, seed) -> Game:
-        return Game(data, data, relation, 1, lambda _: None)  # nobody watches: scores are drawn below
+    def craft(self, subject, relation, prepared) -> Game:
+        nobody: Any = None  # nobody observes: scores are drawn below
+        return Game(relation, two_worlds(subject.data, subject.data), lambda: nobody)
 
 
 @dataclass(frozen=True)
@@ -284,7 +303,6 @@ def test_a_choice_by_pilot_needs_no_payment_and_the_best_of_four_does(monkeypatc
         return method.bound(found, delta=0.0, confidence=1 - alpha).epsilon > epsilon + 1e-9
 
     monkeypatch.setattr(pilot, "run", lambda one, *_, **__: SimpleNamespace(evidence=evidence(one)))
-    monkeypatch.setattr(pilot, "craft", lambda one: one.adversary.craft(one.recipe, one.data, one.relation, None))
     false = {"chosen by a pilot": 0, "best of four audits": 0, "the pilot as audit": 0}
     chosen = set()
     for seed in range(repetitions):

@@ -19,11 +19,11 @@ from epsilometer.audit import (
     MemoryStore,
     Plan,
     SqliteStore,
-    evidence_of,
     run,
     run_directory,
     spec_from_dict,
 )  # fmt: skip
+from epsilometer.audit.executors.executor import Job
 from epsilometer.audit.groups import Played
 from epsilometer.report import write_scores
 
@@ -52,17 +52,22 @@ class Careless(Gradient):
     what: str = "fifty"
     when: tuple[int, int] = (1, 7)
 
-    def craft(self, recipe, data, relation, seed):
-        game = super().craft(recipe, data, relation, seed)
+    def craft(self, subject, relation, prepared):
+        game = super().craft(subject, relation, prepared)
         trials = {0: iter(range(10**6)), 1: iter(range(10**6))}  # inline they come in order
+        odd: list[bool] = []  # of the trials that have begun, in the order in which observers come
 
-        def watch(world: int):
-            watcher = game.watch(world)
-            if (world, next(trials[world])) == self.when:
-                watcher.score = lambda: ODD[self.what][0]
-            return watcher
+        def insert(world: int, seed: np.random.SeedSequence):
+            odd.append((world, next(trials[world])) == self.when)
+            return game.insert(world, seed)
 
-        return replace(game, watch=watch)
+        def observe():
+            observer = game.observe()
+            if odd.pop(0):
+                observer.score = lambda: ODD[self.what][0]
+            return observer
+
+        return replace(game, insert=insert, observe=observe)
 
 
 class Changed:
@@ -73,8 +78,8 @@ class Changed:
     def __init__(self, scores: object) -> None:
         self.scores = scores
 
-    def play(self, plan: Plan, groups):
-        for i, played in enumerate(Inline().play(plan, groups)):
+    def play(self, job: Job, groups):
+        for i, played in enumerate(Inline().play(job, groups)):
             yield played if not i else Played(played.trials, [self.scores] * len(played.trials), played.seconds)
 
 
@@ -124,9 +129,9 @@ def test_an_odd_score_in_a_store_is_refused_before_anything_is_played(tmp_path: 
 def test_evidence_has_one_score_a_trial() -> None:
     odd = {(world, i): np.ones(50) for world in (0, 1) for i in range(20)}
     with pytest.raises(InvalidInput, match=r"trial 0 of world 0 = 'array of shape \(50,\)'"):
-        evidence_of(PLAN, odd, 20)
+        PLAN.evidence(odd, 20)
     with pytest.raises(InvalidInput, match="expected 60 finite numbers, one for each canary"):
-        evidence_of(ONE_RUN, {(1, i): np.ones(59) for i in range(2)}, 2)
+        ONE_RUN.evidence({(1, i): np.ones(59) for i in range(2)}, 2)
 
 
 def test_workers_say_it_too(tmp_path: Path) -> None:

@@ -5,13 +5,23 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from epsilometer import InvalidInput
-from epsilometer.audit import MemoryStore, SqliteStore, StoreError, run, run_directory, spec_from_dict
+from epsilometer import Dataset, Gradient, InvalidInput, StaticPoison
+from epsilometer.audit import (
+    MemoryStore,
+    Plan,
+    Preparation,
+    SqliteStore,
+    StoreError,
+    run,
+    run_directory,
+    spec_from_dict,
+)
 from epsilometer.audit.directory import STORE
 
 PLAN = spec_from_dict({"training": {"steps": 3}, "audit": {"trials": 25}}).plan()
@@ -84,10 +94,107 @@ def test_canaries_are_stored_and_judged_alike(store) -> None:
     assert store.runs()[0].trials == store.runs()[0].total == 2
 
 
+def poisoning(shadows: int = 2) -> Plan:
+    """To prepare its game is to train."""
+    adversary = {"name": "static-poison", "shadows": shadows}
+    return spec_from_dict({"training": {"steps": 3}, "adversary": adversary, "audit": {"trials": 25}}).plan()
+
+
+class Prepares(Exception):
+    pass
+
+
+def refuse(*_: object) -> None:
+    raise Prepares
+
+
+@pytest.fixture
+def forbid(monkeypatch: pytest.MonkeyPatch):
+    """From when it is called, nothing may be prepared."""
+
+    def begin() -> None:
+        for kind in (StaticPoison, Gradient):
+            monkeypatch.setattr(kind, "prepare", refuse)
+
+    return begin
+
+
+def test_what_was_prepared_comes_back_as_it_was(store) -> None:
+    store.begin(PLAN)
+    assert store.preparation(KEY) is None
+    arrays = {
+        "some": scores(0.1, -0.0, np.nextafter(1, 2)),
+        "flags": np.array([[True], [False]]),
+        "one": np.array(7, np.int32),
+        "none": np.zeros((0, 3), np.float32),
+    }
+    store.keep(KEY, Preparation(arrays))
+    found = store.preparation(KEY)
+    assert found.arrays.keys() == arrays.keys()
+    for name, values in arrays.items():
+        assert (found.arrays[name].dtype, found.arrays[name].shape) == (values.dtype, values.shape)
+        assert found.arrays[name].tobytes() == values.tobytes()
+    assert found.to_bytes() == Preparation(arrays).to_bytes()
+    store.keep(KEY, Preparation({"some": scores(2.0)}))  # the first stays
+    assert store.preparation(KEY).to_bytes() == Preparation(arrays).to_bytes()
+    store.begin(OTHER)
+    assert store.preparation(OTHER.fingerprint()) is None
+
+
+def test_objects_are_never_kept(store) -> None:
+    """They would have to be unpickled, and could run anything."""
+    store.begin(PLAN)
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        Preparation({"odd": np.array([{}], object)}).to_bytes()
+
+
+def test_an_audit_prepares_once_and_goes_on_with_what_was_prepared(store, forbid) -> None:
+    plan, told = poisoning(), []
+    expected = run(plan)
+
+    def interrupt(snapshot) -> None:
+        told.append(snapshot)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(plan, interrupt, store=store)
+    assert 0 < store.runs()[0].trials < 50
+    forbid()
+    with pytest.raises(Prepares):
+        run(plan)  # without what was prepared, there is no game
+    result = run(plan, store=store)
+    assert result.evidence.in_scores.tobytes() == expected.evidence.in_scores.tobytes()
+    assert result.evidence.out_scores.tobytes() == expected.evidence.out_scores.tobytes()
+
+
+def test_a_finished_run_is_judged_again_without_preparing_anything(store) -> None:
+    for plan in (PLAN, poisoning()):
+        first = run(plan, store=store)
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("prepare", "game", "play"):
+                patch.setattr(Plan, name, refuse)
+            patch.setattr(store, "preparation", refuse)
+            again = run(plan, store=store)
+        assert (again.verdict, again.lower_bound) == (first.verdict, first.lower_bound)
+        assert again.evidence.in_scores.tobytes() == first.evidence.in_scores.tobytes()
+        assert again.evidence.out_scores.tobytes() == first.evidence.out_scores.tobytes()
+
+
+def test_what_was_prepared_decides_the_game(store) -> None:
+    """It is really used: another poison in the store gives other scores."""
+    plan = poisoning()
+    key, own = store.begin(plan).fingerprint, plan.prepare()
+    other = {**own.arrays, "x": 1 - own.arrays["x"]}
+    store.keep(key, Preparation(other))
+    found, expected = run(plan, store=store), run(plan)
+    assert not np.isclose(found.evidence.in_scores, expected.evidence.in_scores).any()
+
+
 # ------------------------------------------------------------------------------------------------------ files
 def filled(path: Path, trials: int = 300) -> Path:
     with SqliteStore(path) as store:
         store.begin(PLAN)
+        store.keep(KEY, Preparation({"direction": scores(0.625, 0.75)}))
         store.add(KEY, {(i % 2, i // 2): scores(float(i)) for i in range(trials)}, 1.0)
     return path
 
@@ -108,6 +215,12 @@ def damage_flipped_bit(path: Path) -> None:
     content = path.read_bytes()
     at = content.index(np.array([123.0]).tobytes())
     path.write_bytes(content[: at + 2] + bytes([content[at + 2] ^ 1]) + content[at + 3 :])
+
+
+def damage_flipped_bit_of_what_was_prepared(path: Path) -> None:
+    content = path.read_bytes()
+    at = content.index(np.array([0.625, 0.75]).tobytes())
+    path.write_bytes(content[: at + 6] + bytes([content[at + 6] ^ 1]) + content[at + 7 :])
 
 
 def damage_changed_plan(path: Path) -> None:
@@ -157,6 +270,19 @@ def test_a_damaged_store_is_refused_and_left_alone(tmp_path: Path, damage, words
         [store.results(stored.fingerprint) for stored in store.runs()]
 
 
+def test_a_flipped_bit_in_what_was_prepared_is_noticed_before_anything_is_played(tmp_path: Path) -> None:
+    path = filled(tmp_path / STORE, trials=20)
+    damage_flipped_bit_of_what_was_prepared(path)
+    before, told = path.read_bytes(), []
+    with (
+        pytest.raises(InvalidInput, match="what was prepared for a run is not what was written"),
+        run_directory(tmp_path, PLAN) as store,
+    ):
+        run(PLAN, told.append, store=store)
+    assert told == []
+    assert path.read_bytes() == before
+
+
 def test_a_store_of_the_first_version_can_be_read(tmp_path: Path) -> None:
     """A file that was written once and is kept: later versions must read it, or say that they cannot."""
     path = tmp_path / STORE
@@ -181,12 +307,9 @@ def test_a_changed_plan_is_refused_and_the_difference_shown(tmp_path: Path) -> N
 
 
 def test_data_in_another_order_are_another_plan() -> None:
-    from dataclasses import replace
-
-    from epsilometer import Dataset
-
-    turned = Dataset("digits", PLAN.data.x[::-1], PLAN.data.y[::-1], 10)
-    assert replace(PLAN, data=turned).fingerprint() != KEY
+    data = PLAN.subject.data
+    turned = Dataset("digits", data.x[::-1], data.y[::-1], 10)
+    assert replace(PLAN, subject=replace(PLAN.subject, data=turned)).fingerprint() != KEY
 
 
 def test_modules_are_known_by_what_they_do() -> None:
@@ -259,9 +382,8 @@ def test_a_store_that_goes_away_is_noticed(tmp_path: Path) -> None:
 
 
 def test_numbers_have_one_way_to_be_written() -> None:
-    from dataclasses import replace
-
-    written = replace(PLAN, recipe=replace(PLAN.recipe, clip_norm=1, weight_decay=-0.0), confidence=0.95)
+    recipe = replace(PLAN.subject.recipe, clip_norm=1, weight_decay=-0.0)
+    written = replace(PLAN, subject=replace(PLAN.subject, recipe=recipe), confidence=0.95)
     assert written.fingerprint() == KEY
 
 

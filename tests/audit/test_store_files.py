@@ -19,19 +19,21 @@ import numpy as np
 import pytest
 
 from epsilometer import InvalidInput
-from epsilometer.audit import STORE, SqliteStore, StoreError, lock, run, run_directory, spec_from_dict
+from epsilometer.audit import STORE, Preparation, SqliteStore, StoreError, lock, run, run_directory, spec_from_dict
 from epsilometer.errors import EpsilometerError
 
 PLAN = spec_from_dict({"training": {"steps": 3}, "audit": {"trials": 25}}).plan()
 OTHER = spec_from_dict({"training": {"steps": 4}, "audit": {"trials": 25}}).plan()
 KEY = PLAN.fingerprint()
 STORES = Path(__file__).parent / "stores"
+PREPARED = Preparation({"direction": np.arange(300) / 7.0, "rows": np.arange(5)})
 
 
 def filled(path: Path, trials: int = 20) -> Path:
     with SqliteStore(path) as store:
         store.begin(PLAN)
         store.begin(OTHER)
+        store.keep(KEY, PREPARED)
         store.add(KEY, {(i % 2, i // 2): np.array([i + 0.5]) for i in range(trials)}, 1.25)
         store.conclude(KEY, {"verdict": {"outcome": "consistent"}})
     return path
@@ -40,7 +42,12 @@ def filled(path: Path, trials: int = 20) -> Path:
 def content(path: Path) -> list[object]:
     with SqliteStore.reading(path) as store:
         runs = store.runs()
-        return [*runs, *({t: s.tobytes() for t, s in store.results(one.fingerprint).items()} for one in runs)]
+        prepared = [store.preparation(one.fingerprint) for one in runs]
+        return [
+            *runs,
+            *({t: s.tobytes() for t, s in store.results(one.fingerprint).items()} for one in runs),
+            *(None if one is None else one.to_bytes() for one in prepared),
+        ]
 
 
 def all_of(directory: Path) -> dict[str, tuple[bytes, int]]:
@@ -66,7 +73,12 @@ def all_of(directory: Path) -> dict[str, tuple[bytes, int]]:
         ("UPDATE trials SET world = 2 WHERE number = 3 AND world = 1", "trial 3 of world 2 is not"),
         ("UPDATE trials SET scores = zeroblob(8) WHERE number = 3 AND world = 1", "trial 3 of world 1 is not"),
         ("UPDATE trials SET checksum = 5 WHERE number = 3 AND world = 1", "trial 3 of world 1 is not"),
+        ("UPDATE prepared SET content = zeroblob(8)", "what was prepared for a run is not what was written"),
+        ("UPDATE prepared SET checksum = checksum + 1", "what was prepared for a run is not what was written"),
+        ("UPDATE prepared SET run = 2", "what was prepared for a run is not what was written"),
+        ("UPDATE prepared SET run = 7", "of no run"),
         ("PRAGMA user_version = 1", "its claim, time or end"),
+        ("PRAGMA user_version = 2", "an intact store"),
         ("PRAGMA user_version = 0", "version 0"),
     ],
 )  # fmt: skip
@@ -79,7 +91,11 @@ def test_every_changed_value_is_noticed(tmp_path: Path, change: str, words: str)
     with pytest.raises(InvalidInput, match=words):
         content(path)
     with pytest.raises(InvalidInput, match=words), SqliteStore(path) as store:
-        [store.results(plan.fingerprint()) for plan in (PLAN, OTHER) if store.begin(plan)]
+        [
+            (store.results(key), store.preparation(key))
+            for plan in (PLAN, OTHER)
+            if (key := store.begin(plan).fingerprint)
+        ]
     assert path.read_bytes() == before
 
 
@@ -125,7 +141,7 @@ def test_a_store_of_the_first_version_continues_and_is_vouched_for_from_then_on(
     )  # fmt: skip
     assert (after[0].trials, after[0].seconds, after[0].conclusion) == (51, 2.0, before[0].conclusion)
     with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
         connection.execute("UPDATE runs SET seconds = 1 WHERE id = 1")
     connection.close()
     with pytest.raises(InvalidInput, match="its claim, time or end"):
@@ -153,6 +169,53 @@ def test_a_store_of_the_second_version_can_be_read(tmp_path: Path) -> None:
         assert (stored.trials, stored.total, stored.seconds) == (50, 50, 1.5)
         assert stored.conclusion["verdict"] == {"outcome": "inconclusive"}
         assert store.results(stored.fingerprint)[1, 24] == 24.5
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_store_of_an_earlier_version_goes_on_and_keeps_what_is_prepared(tmp_path: Path, version: int) -> None:
+    path = tmp_path / STORE
+    shutil.copy(STORES / f"version-{version}.sqlite", path)
+    (old, results, prepared) = content(path)
+    assert prepared is None
+    assert path.read_bytes() == (STORES / f"version-{version}.sqlite").read_bytes()  # readers change nothing
+    with SqliteStore(path) as store:
+        assert store.preparation(old.fingerprint) is None
+        result = run(PLAN, store=store)
+        assert store.preparation(KEY).to_bytes() == PLAN.prepare().to_bytes()
+        store.keep(old.fingerprint, PREPARED)  # as if it were the older run that goes on
+    after = content(path)
+    assert (after[0], after[2], after[4]) == (old, results, PREPARED.to_bytes())
+    assert after[1].conclusion["verdict"] == result.verdict.to_dict()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
+        connection.execute("UPDATE prepared SET content = zeroblob(8) WHERE run = 1")
+    connection.close()
+    with pytest.raises(InvalidInput, match="what was prepared for a run is not what was written"):
+        content(path)
+
+
+def test_an_earlier_version_that_a_driver_left_before_its_first_run_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / STORE
+    shutil.copy(STORES / "version-2.sqlite", path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM trials")
+        connection.execute("DELETE FROM runs")
+    connection.close()
+    with SqliteStore(path) as store:
+        run(PLAN, store=store)
+    assert content(path)[0].trials == 50
+
+
+def test_a_damaged_store_of_the_second_version_is_not_blessed(tmp_path: Path) -> None:
+    path = tmp_path / STORE
+    shutil.copy(STORES / "version-2.sqlite", path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE runs SET seconds = 7")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(InvalidInput, match="its claim, time or end"), SqliteStore(path) as store:
+        store.begin(PLAN)
+    assert path.read_bytes() == before
 
 
 # ------------------------------------------------------------------------------------------ readers touch nothing

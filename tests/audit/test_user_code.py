@@ -15,7 +15,7 @@ import pytest
 from epsilometer import Gradient
 from epsilometer.audit import MemoryStore, Plan, run, run_directory, spec_from_dict
 from epsilometer.audit.replay import ROUNDING, ReplayDiffers
-from epsilometer.audit.user_code import NO_FILE, code_of
+from epsilometer.subjects.user_code import NO_FILE, code_of
 from epsilometer.training import ModuleNetwork
 
 PLAN = spec_from_dict({"training": {"steps": 3}, "audit": {"trials": 25}}).plan()

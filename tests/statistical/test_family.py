@@ -8,12 +8,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from epsilometer import Dataset, GaussianClaim, GradientSteps, Plan, Recipe, claim_curve, digits, run
-from epsilometer.adversaries import IN
+from epsilometer import (
+    Dataset,
+    DpSgdTraining,
+    Faults,
+    GaussianClaim,
+    GradientSteps,
+    Plan,
+    Recipe,
+    claim_curve,
+    digits,
+    run,
+)
 from epsilometer.audit import noise_for
-from epsilometer.audit.trial import evidence_of, run_trials
 from epsilometer.bounds import refute_step
-from epsilometer.evidence import PerStep
+from epsilometer.evidence import IN, PerStep
 
 ALPHA, REPETITIONS = 0.05, 400
 
@@ -36,11 +45,11 @@ def test_single_steps_of_real_trainings_exceed_the_truth_in_at_most_alpha(small:
     estimate is above it in half of them.
     """
     recipe = Recipe(records=60, sample_rate=0.2, steps=10, noise_multiplier=1.0, learning_rate=1.0)
-    plan = Plan(claim_curve(recipe), 1e-5, small, recipe, GradientSteps(30), trials=1)
+    plan = Plan(DpSgdTraining(recipe, small), claim_curve(recipe), 1e-5, GradientSteps(30), trials=1)
     limit = naive = 0
     for seed in range(REPETITIONS):
         own = replace(plan, seed=seed)
-        steps = evidence_of(own, {(IN, 0): run_trials(own, [(IN, 0)])[0]}, 1)
+        steps = own.evidence({(IN, 0): own.play(own.prepare(), [(IN, 0)])[0]}, 1)
         assert isinstance(steps, PerStep)
         limit += refute_step(steps, GaussianClaim(1.0)).refuted
         naive += strength(steps) > 1.0
@@ -64,12 +73,12 @@ def test_two_trainings_come_near_what_theory_promises(epsilon: float, share: flo
     """Of PLD's ε for the embedded default. Half of the noise would end far above it."""
     data = digits()
     recipe = Recipe(records=len(data), noise_multiplier=noise_for(epsilon, 1e-5, 0.1, 100))
-    plan = Plan(claim_curve(recipe), 1e-5, data, recipe, GradientSteps(malicious=malicious))
+    plan = Plan(DpSgdTraining(recipe, data), claim_curve(recipe), 1e-5, GradientSteps(malicious=malicious))
     result = run(plan)
     assert share * epsilon <= result.lower_bound.epsilon <= epsilon
     assert not result.test.refuted
     if epsilon == 4.0:
-        faulty = run(replace(plan, faults=replace(plan.faults, noise_scale=0.5)))
+        faulty = run(replace(plan, subject=replace(plan.subject, faults=Faults(noise_scale=0.5))))
         assert faulty.test.refuted
         assert faulty.lower_bound.epsilon > 2 * epsilon
         assert faulty.verdict.outcome.value == "inconclusive"  # a family accuses nobody

@@ -65,10 +65,11 @@ class Entry:
 def entry_of(function: Callable[..., Any]) -> Entry | None:
     """The entry of a function that another process could find by name; none for one that lives in this process only."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
-    if module is None or "<" in name or not hasattr(sys.modules.get(module), "__file__"):
-        return None
-    path = sys.modules[module].__file__
-    if path is None or not os.path.isfile(path):
+    path = getattr(sys.modules.get(module or ""), "__file__", None)
+    found: Any = sys.modules.get(module or "")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if module is None or path is None or found is not function or not os.path.isfile(path):
         return None
     if module == "__main__":
         return Entry(f"{Path(path).stem}:{name}", str(Path(path).resolve().parent))
