@@ -174,6 +174,7 @@ class CoinFlips:
     member: Coins
     relation: Relation
     group_size: int
+    in_order: bool  # the order has nothing to do with the coins, so that it may decide between equal scores
 
     @staticmethod
     def side(seed: int, trial: Trial, scores: int) -> Coins:
@@ -187,7 +188,7 @@ class CoinFlips:
         """What the first `count` trainings have shown together; each has coins of its own (see `pool_runs`)."""
         seen = [results[IN, index] for index in range(count)]
         coins = [toss_coins(seed, index, len(scores)) for index, scores in enumerate(seen)]
-        return cls(np.concatenate(seen), np.concatenate(coins), relation, group_size)
+        return cls(np.concatenate(seen), np.concatenate(coins), relation, group_size, in_order=True)
 
     @classmethod
     def always_right(cls, trials: int, scores: int, relation: Relation, group_size: int) -> Self:
@@ -205,11 +206,13 @@ class CoinFlips:
         member: ArrayLike,
         relation: Relation | str = Relation.ADD_REMOVE,
         group_size: int = 1,
+        in_order: bool = False,
     ) -> None:
         object.__setattr__(self, "scores", _scores("scores", scores))
         object.__setattr__(self, "member", _members(member, len(self.scores)))
         object.__setattr__(self, "relation", relation)
         object.__setattr__(self, "group_size", group_size)
+        object.__setattr__(self, "in_order", in_order)
         _check_game(self)
 
     @property
@@ -232,7 +235,8 @@ class OneRun(CoinFlips):
     """Many canaries in one training, each included by its own fair coin.
 
     True of them: the coins are independent and fair; the scores are *not* independent, so only bounds made
-    for one run (Steinke et al. 2023 and later) are valid here.
+    for one run (Steinke et al. 2023 and later) are valid here. `in_order` says that canaries stand in an order that
+    has nothing to do with their coins; in a file that somebody may have sorted by membership it has.
 
     >>> OneRun(scores=[0.3, 1.5, -0.2], member=[0, 1, 0])
     OneRun(3 canaries, 1 included, add-remove)

@@ -320,7 +320,7 @@ def test_nobody_plays_who_needs_more_than_the_training_grants(data: Dataset, rec
     assert "it also needs every-model, gradients" in message
     able = re.search(r"these would work: (.*)", message)
     assert able is not None
-    assert able[1].split(", ") == ["api", "static-poison", "clipbkd", "backdoor", "membership"]
+    assert able[1].split(", ") == ["api", "static-poison", "clipbkd", "backdoor", "membership", "learned"]
     for name in able[1].split(", "):
         plan(ADVERSARIES[name](), black_box)
     with pytest.raises(InvalidInput, match="also needs initial-weights"):

@@ -206,6 +206,7 @@ def test_workers_end_with_a_killed_driver(tmp_path: Path) -> None:
         "if __name__ == '__main__':\n"
         "    spec = {'training': {'steps': 1_000_000}, 'audit': {'trials': 5}}\n"
         "    spec['claim'], spec['training']['noise_multiplier'] = {'epsilon': 4.0}, 30.0\n"
+        "    spec['adversary'] = {'direction': 'random'}  # which no training prepares: workers start at once\n"
         "    import threading\n"
         "    show = lambda: print(*[p.pid for p in multiprocessing.active_children()], flush=True)\n"
         "    threading.Timer(6.0, show).start()\n"

@@ -77,7 +77,7 @@ def all_of(directory: Path) -> dict[str, tuple[bytes, int]]:
         ("UPDATE prepared SET checksum = checksum + 1", "what was prepared for a run is not what was written"),
         ("UPDATE prepared SET run = 2", "what was prepared for a run is not what was written"),
         ("UPDATE prepared SET run = 7", "of no run"),
-        ("PRAGMA user_version = 1", "its claim, time or end"),
+        ("PRAGMA user_version = 1", "not those of version 1"),
         ("PRAGMA user_version = 2", "an intact store"),
         ("PRAGMA user_version = 0", "version 0"),
     ],

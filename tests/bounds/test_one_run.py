@@ -224,10 +224,9 @@ def test_leaks_of_few_canaries_show_at_one_end() -> None:
 
 def test_equal_scores_tell_nothing_even_in_a_sorted_file() -> None:
     member = np.arange(1000) < 500
-    for seed in range(20):
-        run = OneRun(np.ones(1000), member)
-        correct = [one_run(run, guesses=g, seed=seed).proof.correct for g in (100, (100, 0), (0, 100))]
-        assert all(30 <= c <= 70 for c in correct)
+    run = OneRun(np.ones(1000), member)
+    # Of a hundred random ones 50 would be right: 42 or 43 and more with probability .95 or .9.
+    assert [one_run(run, guesses=g).proof.correct for g in (100, (100, 0), (0, 100))] == [38, 44, 44]
     # The order of a file without ties does not matter.
     run, order = gaussian_run(), np.random.default_rng(1).permutation(2000)
     assert one_run(OneRun(run.scores[order], run.member[order])).epsilon == one_run(run).epsilon
@@ -301,7 +300,6 @@ def test_scipy_stats_is_not_needed() -> None:
         (lambda: one_run(gaussian_run(20), guesses=(1, 2, 3)), "a pair"),
         (lambda: one_run(gaussian_run(20), delta=1.0), "delta = 1.0"),
         (lambda: one_run(gaussian_run(20), confidence=0.0), "confidence = 0.0"),
-        (lambda: one_run(gaussian_run(20), seed=-1), "seed = -1"),
         (lambda: one_run_epsilon(0, 0, 0), "canaries = 0: expected a whole number from 1"),
         (lambda: one_run_epsilon(10, 11, 5), "guesses = 11"),
         (lambda: one_run_epsilon(10, 5, 6), "correct = 6"),

@@ -10,7 +10,7 @@ from epsilometer import ExactRank, GaussianClaim, PairedRuns, PointClaim, larges
 from epsilometer.accounting import DpSgd, curve
 from epsilometer.bounds import draw_worlds
 from epsilometer.bounds.rank_sums import PARTS, rank_sums
-from epsilometer.bounds.ties import DRAWS, break_ties
+from epsilometer.bounds.ties import DRAWS, NEEDED, break_ties
 from epsilometer.claims import Claim
 
 Q, SIGMA, STEPS = 0.1, 1.3860192220027354, 100  # the default training, ε = 4 at δ = 1e-5
@@ -134,17 +134,21 @@ def test_limits_on_noise_have_no_gaps_and_know_their_reference() -> None:
 def test_equal_scores_are_put_in_a_random_order() -> None:
     rng = np.random.default_rng(8)
     outs, ins = rng.integers(0, 3, 200).astype(float), rng.integers(0, 4, 100).astype(float)
-    orders = break_ties(PairedRuns(outs, ins), 0)
-    assert len(orders) == DRAWS
+    found = break_ties(PairedRuns(outs, ins), 0)
+    orders, outs, ins = found.orders, np.sort(outs), np.sort(ins)
+    assert (len(orders), found.needed, found.price) == (DRAWS, NEEDED, 0.5)
     assert len({tuple(order.out_scores) for order in orders}) == DRAWS
     for order in orders:
         for a, b in ((outs, order.out_scores), (ins, order.in_scores)):
             assert (np.sign(a[:, None] - a) * np.sign(b[:, None] - b) >= 0).all()  # nothing unequal is exchanged
         assert len(np.unique(np.r_[order.out_scores, order.in_scores])) == 300
-    assert break_ties(PairedRuns(outs, ins), 0)[0].out_scores.tolist() == orders[0].out_scores.tolist()
-    assert break_ties(PairedRuns(outs, ins), 1)[0].out_scores.tolist() != orders[0].out_scores.tolist()
+    # Neither the order of the file nor the scale of the scores matters, nor the sign of 0.
+    for same in (PairedRuns(outs, ins), PairedRuns(outs[::-1], rng.permutation(ins)), PairedRuns(7 * outs, 7 * ins),
+                 PairedRuns(np.where(outs == 0, -0.0, outs), ins)):  # fmt: skip
+        assert break_ties(same, 0).orders[0].out_scores.tolist() == orders[0].out_scores.tolist()
+    assert break_ties(PairedRuns(outs, ins), 1).orders[0].out_scores.tolist() != orders[0].out_scores.tolist()
     for untouched in (PairedRuns([0.0, 0.0], [1.0, 1.0]), PairedRuns([1.0] * 50, [1.0] * 50)):
-        assert break_ties(untouched, 0) == [untouched]
+        assert break_ties(untouched, 0).orders == (untouched,)
     assert not refute_curve(PairedRuns([1.0] * 50, [1.0] * 50), GaussianClaim(0.0)).refuted
     assert "ties broken at random" in str(refute_curve(PairedRuns(outs, ins), GaussianClaim(0.5)))
 
@@ -153,11 +157,14 @@ def test_equal_scores_are_put_in_a_random_order() -> None:
     ("claim", "fpr", "n", "m", "atom"),
     [(PointClaim(1.0), 1 / (1 + np.e), 10, 10, 1.0), (GaussianClaim(0.0), 0.5, 5, 5, 1.0),
      (GaussianClaim(1.0), 0.3, 10, 10, 1.0), (GaussianClaim(0.0), 0.025, 20, 20, 114.0),
-     (PointClaim(0.1), 0.05, 20, 20, 7.0)],
+     (PointClaim(0.1), 0.05, 20, 20, 7.0), (GaussianClaim(0.0), 0.8, 5, 5, 1969.0),
+     (GaussianClaim(0.0), 0.1, 8, 8, 2400.0), (GaussianClaim(0.3), 0.5, 3, 3, 634.0)],
 )  # fmt: skip
-def test_no_draw_of_ties_decides_too_much(claim, fpr: float, n: int, m: int, atom: float) -> None:
-    """No simulation: every outcome of two atoms. With one order for all that show the same, up to 37 % refuted."""
-    tpr, refuted, method = claim.max_tpr(fpr).item(), 0.0, ExactRank(simulations=1999)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, 40))])
+def test_no_draw_of_ties_decides_too_much(claim, fpr: float, n: int, m: int, atom: float, seed: int) -> None:
+    """No simulation: every outcome of two atoms. With one order for all that show the same, up to 37 % refuted; with
+    the least of five, some values of the atom had 6 to 8 %."""
+    tpr, refuted, method = claim.max_tpr(fpr).item(), 0.0, ExactRank(simulations=1999, seed=seed)
     for k in range(n + 1):
         for j in range(m + 1):
             probability = stats.binom.pmf(k, n, fpr) * stats.binom.pmf(j, m, tpr)

@@ -39,6 +39,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"canaries": 9, "kind": "records", "sees": "model"},
     ],
     "membership": [{"records": 9}],
+    "learned": [{"examples": 10}, {"examples": 10, "record": "clipbkd"}, {"examples": 10, "sees": "updates"}],
 }
 
 

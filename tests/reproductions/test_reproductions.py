@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from epsilometer import Dataset, InvalidInput
-from epsilometer.audit import SqliteStore, run, run_directory, spec_from_dict, trial
+from epsilometer import Dataset, DpSgdTraining, InvalidInput
+from epsilometer.audit import SqliteStore, run, run_directory, spec_from_dict
 from epsilometer.reproductions import (
     REPRODUCTIONS,
     Reproduction,
@@ -271,13 +271,13 @@ def test_table_2_interrupted_and_resumed_is_the_same(
     assert set(details["pilot"]) == {"1", "2", "4", "8"}
     assert whole.measured > 0.5  # no noise: by 20 trials alone, 1.19 for k = 1
     trained: list[int] = []
-    before = trial.train_many
+    before = DpSgdTraining.run
 
-    def counting(recipe, datasets, *rest, **more):
-        trained.append(len(datasets))
-        return before(recipe, datasets, *rest, **more)
+    def counting(self: DpSgdTraining, insertions, *rest):
+        trained.append(len(insertions))
+        return before(self, insertions, *rest)
 
-    monkeypatch.setattr(trial, "train_many", counting)
+    monkeypatch.setattr(DpSgdTraining, "run", counting)
 
     def tell(_) -> None:
         if sum(trained) >= limit:

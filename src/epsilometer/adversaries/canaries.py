@@ -58,6 +58,9 @@ class Canaries(Adversary):
         seen = Sees.EVERY_MODEL if self.sees == "updates" else Sees.PREDICTIONS
         return ThreatModel(seen, (Controls.GRADIENTS if self.kind == "gradients" else Controls.RECORDS,))
 
+    def scores_a_trial(self, subject: Subject) -> int:
+        return self.canaries
+
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         data, rng = subject.data, np.random.default_rng(seed)
         if relation is Relation.REPLACE:

@@ -73,6 +73,10 @@ class Adversary(ABC):
         """In how many records the worlds of its games differ."""
         return 1
 
+    def scores_a_trial(self, subject: Subject) -> int | None:
+        """How many scores a trial gives, if that is known without preparing anything."""
+        return self.gives.scores_a_trial
+
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         """All that is drawn or dear, made once and kept with the run: arrays, from which `craft` makes the game."""
         return {}

@@ -53,6 +53,9 @@ class GradientSteps(Adversary):
         controls = (Controls.DATA, Controls.GRADIENTS) if self.malicious else (Controls.GRADIENTS,)
         return ThreatModel(Sees.EVERY_MODEL, controls)
 
+    def scores_a_trial(self, subject: Subject) -> int | None:
+        return None if self.coordinates is None else own_training(subject).recipe.steps * self.coordinates
+
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         recipe = own_training(subject).recipe
         if not recipe.is_accounted:

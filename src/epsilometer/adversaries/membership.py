@@ -41,6 +41,9 @@ class MembershipAttack(Adversary):
     def __post_init__(self) -> None:
         checks.whole("records", self.records, least=1)
 
+    def scores_a_trial(self, subject: Subject) -> int:
+        return self.records
+
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         if relation is Relation.REPLACE:
             raise InvalidInput("relation", relation.value, "add-remove or zero-out: a coin puts a record in or not")

@@ -185,6 +185,7 @@ class Plan:
     # ------------------------------------------------------------------------------------- its trials (see Work)
     def prepare(self) -> Preparation:
         """What the adversary makes before the first trial, with randomness of its own."""
+        self.subject.load()
         with one_thread():
             made = self.adversary.prepare(self.subject, self.relation, seed_of(self.seed, Stream.PREPARING, 0))
         return Preparation(made)
@@ -215,7 +216,8 @@ class Plan:
         return [found[trial] for trial in trials]
 
     def accepted(self, results: Mapping[Trial, Any], **remedy: str) -> dict[Trial, Floats]:
-        return require_scores(results, self.adversary.name, self.adversary.gives.scores_a_trial, **remedy)
+        length = self.adversary.scores_a_trial(self.subject)
+        return require_scores(results, self.adversary.name, length, **remedy)
 
     def evidence(self, results: Results, count: int) -> Evidence:
         """What the first `count` trials of each world have shown."""
@@ -240,6 +242,7 @@ class Plan:
 
 @functools.lru_cache(maxsize=2)
 def _crafted(plan: Plan, prepared: Preparation) -> Game:
+    plan.subject.load()
     with one_thread():
         game = plan.adversary.craft(plan.subject, plan.relation, prepared.arrays)
     require_same_relation("the claim", plan.relation, "the game", game.relation)

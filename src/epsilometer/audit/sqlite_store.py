@@ -94,6 +94,8 @@ class SqliteStore:
             rows = self._rows()
             if not trials.keys() <= {row[0] for row in rows}:
                 raise self._damaged("there are trials of no run")
+            if self._prepared_runs() - {row[0] for row in rows}:
+                raise self._damaged("there is what was prepared of no run")
             return [
                 StoredRun(key, json.loads(text), claimed, trials.get(run, 0), begun, seconds, end and json.loads(end))
                 for run, key, text, claimed, begun, seconds, end in rows
@@ -180,6 +182,9 @@ class SqliteStore:
                 found.append(tuple(row))
         return found
 
+    def _prepared_runs(self) -> set[int]:
+        return {run for (run,) in self._open.execute("SELECT run FROM prepared")} if self._version >= 3 else set()
+
     def _row(self, fingerprint: str) -> tuple[Any, ...]:
         (row,) = self._rows("fingerprint = ?", fingerprint)
         return row
@@ -192,6 +197,7 @@ class SqliteStore:
     def _upgrade(self) -> None:
         """What older versions do not have: checksums over whole runs, and a place for what was prepared."""
         with self._writing() as connection:
+            connection.execute("BEGIN IMMEDIATE")  # else a table would be made outside of the transaction
             for row in self._rows():
                 self._rewrite(row)
             connection.execute(PREPARED_TABLE)
@@ -257,6 +263,9 @@ class SqliteStore:
         (state,) = connection.execute("PRAGMA integrity_check(1)").fetchone()  # a quick one skips the index of runs
         if state != "ok" or version < 1:
             raise self._damaged(state if version >= 1 else f"version {version}")
+        (keeps,) = connection.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'prepared'").fetchone()
+        if bool(keeps) != (version >= 3):
+            raise self._damaged(f"its tables are not those of version {version}")
         return int(version)
 
     @contextmanager

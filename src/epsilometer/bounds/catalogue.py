@@ -88,12 +88,11 @@ def _of_one_run(family: str | None) -> Callable[[Evidence, Settings], LowerBound
         if settings.direction == "either":
             raise InvalidInput("direction", "either", "higher or lower with one run", "say which scores mean member")
         if settings.direction == "lower":
-            evidence = OneRun(-evidence.scores, evidence.member, evidence.relation, evidence.group_size)
+            evidence = replace(evidence, scores=-evidence.scores)
         shared = {
             "delta": settings.delta,
             "confidence": settings.confidence,
             "guesses": settings.guesses,
-            "seed": settings.seed,
         }
         return one_run(evidence, **shared) if family is None else one_run_fdp(evidence, family=family, **shared)  # type: ignore[arg-type]
 

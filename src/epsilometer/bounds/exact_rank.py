@@ -70,8 +70,11 @@ class ExactRank:
         """The largest ε that is refuted at δ."""
 
         def one_way(part: OneWay) -> tuple[float, RankTest]:
-            found = [self._bound(part, order, delta) for order in break_ties(part.evidence, self.seed)]
-            return min(found, key=lambda pair: pair[0])
+            ties = break_ties(part.evidence, self.seed)
+            priced = replace(part, alpha=ties.price * part.alpha)
+            found = [self._bound(priced, order, delta) for order in ties.orders]
+            chosen: tuple[float, RankTest] = ties.decided(found, lambda pair: pair[0])
+            return chosen
 
         return best_reading(self, evidence, delta, confidence, direction, self._label, one_way)
 
@@ -139,15 +142,18 @@ class ExactRank:
         tests = []
         for part in require_method_input(self.name, evidence, confidence, direction):
             reference = claim if family is None else family.reference
+            ties = break_ties(part.evidence, self.seed)
+            priced = replace(part, alpha=ties.price * part.alpha)
             found: list[RankTest | RankSumTest] = []
-            for order in break_ties(part.evidence, self.seed):
-                if reference is not None and self._adds_up(claim, part.alpha):
-                    found.append(self._test_sums(part, order, claim, reference, of_family=family is not None))
+            for order in ties.orders:
+                if reference is not None and self._adds_up(claim, priced.alpha):
+                    found.append(self._test_sums(priced, order, claim, reference, of_family=family is not None))
                 else:
-                    found.append(self._test_grid(part, order, claim))
-            proof = max(found, key=lambda proof: proof.p_value)
+                    found.append(self._test_grid(priced, order, claim))
+            decisive: RankTest | RankSumTest = ties.decided(found, lambda proof: -proof.p_value)
+            proof = replace(decisive, p_value=min(1.0, decisive.p_value / ties.price))
             tests.append(ClaimTest(
-                refuted=proof.p_value <= part.alpha,
+                refuted=decisive.p_value <= priced.alpha,
                 claim=claim,
                 confidence=confidence,
                 method=self._label(direction, sums=isinstance(proof, RankSumTest)),

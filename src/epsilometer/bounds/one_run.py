@@ -7,13 +7,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from epsilometer import checks
-from epsilometer.bounds.chance import rng_for
 from epsilometer.bounds.result import Guesses, Kind, LowerBound
-from epsilometer.bounds.ties import DRAWS
-from epsilometer.claims import PointClaim
+from epsilometer.claims import Floats, PointClaim
 from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.evidence import OneRun
 
@@ -35,7 +34,8 @@ Plan = int | tuple[int, int] | Threshold | None
 # show at one end only, all "in" or all "out". And what each kind of guess gets of α.
 BOTH, ONE_END = tuple(10.0 ** (-i / 2) for i in range(6)), tuple(10.0 ** (-i / 2) for i in range(2, 6))
 PRICES = {"both": 0.6, "in": 0.3, "out": 0.1}
-FEW_COINS = 40  # with fewer canaries, one unlucky order of equal scores would matter
+LUCK = 0.1  # see `guessed`
+EXACT = 10_000  # equal scores, up to which the distribution of right guesses among them is worked out
 FEWEST = 8  # even if all are right, fewer guesses prove next to nothing at a share of α
 
 
@@ -45,14 +45,13 @@ def one_run(
     delta: float = 0.0,
     confidence: float = 0.95,
     guesses: Plan = None,
-    seed: int = 0,
 ) -> LowerBound:
     """The certified ε of guessing who was in: too many right guesses for (ε, δ)-DP (Theorem 5.2).
 
     The highest scores are guessed "in", the lowest "out", and the rest not at all. How many are guessed must not
     depend on who was in: `guesses` says it beforehand (a number, half of it on either side; a pair of numbers "in" and
     "out"; or a `Threshold`, by which all are guessed); without it a fixed grid of numbers is tried, some of them
-    only "in" or only "out", each at its share of α. `seed` orders equal scores.
+    only "in" or only "out", each at its share of α.
 
     The coins are the only randomness that the theorem needs: canaries may depend on each other in any way.
 
@@ -62,7 +61,7 @@ def one_run(
     """
     checks.delta(delta)
     alpha = 1.0 - checks.confidence(confidence)
-    found = guessed("one_run", evidence, guesses, seed)
+    found = guessed("one_run", evidence, guesses)
     size = evidence.group_size
     values = [one_run_epsilon(g.canaries, g.guesses, g.correct, delta, share * alpha, size) for g, share in found]
     best = int(np.argmax(values))
@@ -159,8 +158,16 @@ def _epsilon(counts: Guesses, delta: float, alpha: float, size: int) -> float:
     return low
 
 
-def guessed(method: str, evidence: OneRun, plan: Plan, seed: int) -> list[tuple[Guesses, float]]:
-    """How many guesses are right, for each number of guesses that the plan allows, and its share of α."""
+def guessed(method: str, evidence: OneRun, plan: Plan) -> list[tuple[Guesses, float]]:
+    """How many guesses are right, for each number of guesses that the plan allows, and its share of α.
+
+    Equal scores must be guessed without knowledge of the coins, which the order of a file has if somebody sorted it by
+    membership. A random choice among them would do, if it were drawn anew each time; but an audit must give the same
+    result whenever it is judged. So nothing is drawn. Where the last guess falls among equal scores, so many of them
+    count as right as a random choice exceeds with probability 1 − LUCK at least, and α shrinks to (1 − LUCK)·α: what is
+    refuted then, random choices would refute with probability 1 − LUCK each time, and they err with that α at most.
+    Where the order is known to have nothing to do with the coins (`in_order`), it decides.
+    """
     if not isinstance(evidence, OneRun):
         raise EvidenceMismatch(
             f"{method} needs the canaries of one run (OneRun), got {type(evidence).__name__}: scores without a coin "
@@ -171,18 +178,62 @@ def guessed(method: str, evidence: OneRun, plan: Plan, seed: int) -> list[tuple[
         right = (evidence.scores > plan.value) == evidence.member
         return [(Guesses(canaries, canaries, int(right.sum())), 1.0)]
     numbers = _numbers_of_guesses(plan, canaries)
-    # Equal scores must be ordered without knowledge of the coins. The order of a file has that knowledge if somebody
-    # sorted it by membership, so a random order decides. Each pattern of coins has its own; where patterns are few, the
-    # least of several decides, as in ties.py.
-    rng = rng_for(checks.whole("seed", seed, least=0), evidence.scores, evidence.member)
-    draws = DRAWS if canaries < FEW_COINS else 1
-    ordered = [evidence.member[np.lexsort((rng.permutation(canaries), evidence.scores))] for _ in range(draws)]
-    from_top = [np.concatenate([[0], np.cumsum(member[::-1])]) for member in ordered]
-    from_bottom = [np.concatenate([[0], np.cumsum(~member)]) for member in ordered]
-    return [
-        (Guesses(canaries, k + j, min(int(a[k] + b[j]) for a, b in zip(from_top, from_bottom, strict=True))), share)
-        for (k, j), share in numbers.items()
-    ]
+    if evidence.in_order:
+        member = evidence.member[np.argsort(evidence.scores, kind="stable")]
+        ins, outs = (np.concatenate([[0], np.cumsum(hits)]) for hits in (member[::-1], ~member))
+        return [(Guesses(canaries, k + j, int(ins[k] + outs[j])), share) for (k, j), share in numbers.items()]
+    ends = [_End(-evidence.scores, evidence.member), _End(evidence.scores, ~evidence.member)]
+    found = []
+    for pair, share in numbers.items():
+        split = [end.splits(count) for end, count in zip(ends, pair, strict=True)]
+        luck = LUCK / max(1, sum(split))
+        right = sum(end.right(count, luck) for end, count in zip(ends, pair, strict=True))
+        found.append((Guesses(canaries, sum(pair), right), (1.0 - LUCK) * share if any(split) else share))
+    return found
+
+
+class _End:
+    """Guesses from one end of the scores on; `wanted` are the canaries of which a guess is right."""
+
+    def __init__(self, scores: Floats, wanted: NDArray[np.bool_]) -> None:
+        self._values, place, self._sizes = np.unique(scores, return_inverse=True, return_counts=True)
+        self._wanted = np.bincount(place, weights=wanted).astype(np.int64)
+        self._before = np.concatenate([[0], np.cumsum(self._sizes)])  # canaries in front of each value
+        self._right_before = np.concatenate([[0], np.cumsum(self._wanted)])
+
+    def _block(self, count: int) -> tuple[int, int]:
+        """The value among whose canaries the last of `count` guesses falls, and how many are guessed of it."""
+        block = int(np.searchsorted(self._before, count, side="left")) - 1
+        return block, count - int(self._before[block])
+
+    def splits(self, count: int) -> bool:
+        """Whether some of several equal scores are guessed and others not: a matter of the scores alone."""
+        if count == 0:
+            return False
+        block, taken = self._block(count)
+        return taken < int(self._sizes[block])
+
+    def right(self, count: int, luck: float) -> int:
+        """How many are right; among equal scores, fewer than by a random choice but with probability `luck`."""
+        if count == 0:
+            return 0
+        block, taken = self._block(count)
+        size, wanted = int(self._sizes[block]), int(self._wanted[block])
+        return int(self._right_before[block]) + (wanted if taken == size else _fewest(size, wanted, taken, luck))
+
+
+def _fewest(size: int, wanted: int, taken: int, luck: float) -> int:
+    """The largest number below which so few of `taken` out of `size` are wanted with probability `luck` at most.
+
+    >>> _fewest(10, 5, 5, 0.05)
+    1
+    """
+    least = max(0, taken - (size - wanted))
+    if size > EXACT:  # Hoeffding's inequality, which holds without replacement too
+        return max(least, math.floor(taken * wanted / size - math.sqrt(taken * math.log(1.0 / luck) / 2.0)))
+    from scipy import stats  # takes a second: only for those who need it
+
+    return max(least, int(stats.hypergeom.ppf(luck, size, wanted, taken)))
 
 
 def strategy_name(plan: Plan) -> str:

@@ -29,7 +29,6 @@ def one_run_fdp(
     confidence: float = 0.95,
     guesses: Plan = None,
     family: str | Family = "gaussian",
-    seed: int = 0,
 ) -> LowerBound:
     """The ε at δ of the weakest claim of a family that one run refutes (Algorithm 3).
 
@@ -37,7 +36,7 @@ def one_run_fdp(
     function may give any other, in which a larger parameter must promise less. A bound by a family rests on the
     training belonging to it (kind `family`), except for "point": every training belongs to that one, so its bound
     is certified. It often exceeds Theorem 5.2's (`one_run`), whose price for δ grows with the number of canaries.
-    `guesses` and `seed` are as in `one_run`.
+    `guesses` is as in `one_run`.
 
     >>> run = OneRun(scores=np.arange(1000.0), member=np.arange(1000) >= 500)
     >>> print(one_run_fdp(run, delta=1e-5, guesses=100))
@@ -47,7 +46,7 @@ def one_run_fdp(
     """
     alpha = 1.0 - checks.confidence(confidence)
     name, claims = _family(family, delta)
-    found = guessed("one_run_fdp", evidence, guesses, seed)
+    found = guessed("one_run_fdp", evidence, guesses)
     size = evidence.group_size
     values = [_epsilon(claims, g, delta, share * alpha, size) for g, share in found]
     best = int(np.argmax(values))
@@ -63,9 +62,7 @@ def one_run_fdp(
     )
 
 
-def refute_one_run(
-    evidence: OneRun, claim: Claim, *, confidence: float = 0.95, guesses: Plan = None, seed: int = 0
-) -> ClaimTest:
+def refute_one_run(evidence: OneRun, claim: Claim, *, confidence: float = 0.95, guesses: Plan = None) -> ClaimTest:
     """Test a claim (a point or a whole curve) with one run, assuming nothing but fair, independent coins.
 
     >>> run = OneRun(scores=np.arange(1000.0), member=np.arange(1000) >= 500)
@@ -75,7 +72,7 @@ def refute_one_run(
     alpha = 1.0 - checks.confidence(confidence)
     if not isinstance(claim, Claim):
         raise InvalidInput("claim", claim, "a claim such as PointClaim(epsilon, delta)")
-    found = guessed("refute_one_run", evidence, guesses, seed)
+    found = guessed("refute_one_run", evidence, guesses)
     require_same_relation("the claim", claim.relation, "the evidence", evidence.relation)
     needed = [_needed_probability(claim, g, share * alpha, evidence.group_size) for g, share in found]
     best = int(np.argmax(needed))

@@ -39,13 +39,11 @@ class OneRunPoint:
         self, evidence: OneRun, *, delta: float = 0.0, confidence: float = 0.95, direction: str = "higher"
     ) -> LowerBound:
         _require_higher(direction)
-        return one_run_fdp(
-            evidence, delta=delta, confidence=confidence, guesses=self.guesses, family="point", seed=self.seed
-        )
+        return one_run_fdp(evidence, delta=delta, confidence=confidence, guesses=self.guesses, family="point")
 
     def test(self, evidence: OneRun, claim: Claim, *, confidence: float = 0.95, direction: str = "higher") -> ClaimTest:
         _require_higher(direction)
-        return refute_one_run(evidence, claim, confidence=confidence, guesses=self.guesses, seed=self.seed)
+        return refute_one_run(evidence, claim, confidence=confidence, guesses=self.guesses)
 
     def power(
         self,

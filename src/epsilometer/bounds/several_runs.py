@@ -41,4 +41,4 @@ def pool_runs(runs: Iterable[OneRun]) -> OneRun:
             raise InvalidInput(f"group_size of run {i}", run.group_size, expected, "pool runs of one kind")
     scores = np.concatenate([run.scores for run in given])
     member = np.concatenate([run.member for run in given])
-    return OneRun(scores, member, first.relation, first.group_size)
+    return OneRun(scores, member, first.relation, first.group_size, all(run.in_order for run in given))

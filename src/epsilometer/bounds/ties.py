@@ -1,6 +1,10 @@
-"""Equal scores of the two worlds, put in a random order."""
+"""Equal scores of the two worlds, put in a random order; several orders decide together."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -8,40 +12,58 @@ from epsilometer.bounds.chance import rng_for
 from epsilometer.claims import Floats
 from epsilometer.evidence import PairedRuns
 
-DRAWS, FEWER_DRAWS = 5, 2
+DRAWS, NEEDED = 25, 16
+FEWER_DRAWS = 2
 MANY = 800.0  # a count's variance from which on no single outcome has more than about 1/5000 of all audits
 
 
-def break_ties(evidence: PairedRuns, seed: int) -> list[PairedRuns]:
-    """The same scores as places in one order, in which equal ones are in an order drawn from the seed and the scores.
+@dataclass(frozen=True)
+class Orders:
+    """The same scores in several orders. `needed` of them must refute a claim, each at the share `price` of α."""
+
+    orders: tuple[PairedRuns, ...]
+    needed: int = 1
+    price: float = 1.0
+
+    def decided(self, found: Sequence[Any], strength: Any) -> Any:
+        """Of what the orders gave, the one that decides: as many as needed are at least as strong."""
+        return sorted(found, key=strength, reverse=True)[self.needed - 1]
+
+
+def break_ties(evidence: PairedRuns, seed: int) -> Orders:
+    """The same scores as places in one order, in which equal ones are in an order drawn from the seed.
 
     A score with a random number behind it is another score of the same training, so every bound holds for it; and an
     atom of a training that is all that a claim allows is then all that it allows at every rank inside of the atom, too.
     Without it such ranks show nothing.
 
-    There are several such orders, and a claim is refuted only if each of them refutes it. One would do if it were drawn
-    anew in every audit. But audits must give the same result whenever they are judged, so that the draw depends on
-    the scores; and where few values make few different audits, one unlucky draw would decide a good part of them.
-    Where there are very many outcomes, two orders do.
+    One order would do if it were drawn anew in every audit. But audits must give the same result whenever they are
+    judged, so that the draw depends on what was seen (on the ranks alone: neither the order of a file nor the scale of
+    scores matters); and where few values make few different audits, one unlucky draw would decide a good part of them.
+    So 16 of 25 orders must refute at α/2. Let r be the chance that an order refutes a given outcome: on average over
+    outcomes it is α/2 at most, so that outcomes with r ≥ ½ have probability α at most (Markov), and others have 16 of
+    25 orders against them rarely. Where there are very many outcomes luck averages out, and two orders do, both of
+    which must refute.
 
-    >>> break_ties(PairedRuns([0.0, 1.0], [1.0, 2.0]), seed=0)[0].in_scores.tolist()[1]
+    >>> break_ties(PairedRuns([0.0, 1.0], [1.0, 2.0]), seed=0).orders[0].in_scores.tolist()[1]
     3.0
     """
-    outs, ins = evidence.out_scores, evidence.in_scores
+    outs, ins = np.sort(evidence.out_scores) + 0.0, np.sort(evidence.in_scores) + 0.0  # −0.0 is 0.0
     values = np.unique(ins)
     place = np.minimum(np.searchsorted(values, outs), len(values) - 1)
     tied = values[place] == outs
     if not tied.any() or (len(values) == 1 and tied.all()):  # where all are equal there is nothing to show
-        return [evidence]
-    pooled = np.concatenate([outs, ins])
-    rng = rng_for(seed, np.sort(outs), np.sort(ins))
+        return Orders((evidence,))
+    ranks = np.unique(np.concatenate([outs, ins]), return_inverse=True)[1]
+    rng = rng_for(seed, ranks[: len(outs)], ranks[len(outs) :])
     many = _variance(outs) * _variance(ins) > MANY**2
-    orders = np.empty((FEWER_DRAWS if many else DRAWS, len(pooled)))
+    orders = np.empty((FEWER_DRAWS if many else DRAWS, len(ranks)))
     for order in orders:
-        order[np.lexsort((rng.random(len(pooled)), pooled))] = np.arange(len(pooled))
-    return [
+        order[np.lexsort((rng.random(len(ranks)), ranks))] = np.arange(len(ranks))
+    runs = tuple(
         PairedRuns(order[: len(outs)], order[len(outs) :], evidence.relation, evidence.group_size) for order in orders
-    ]
+    )
+    return Orders(runs, FEWER_DRAWS) if many else Orders(runs, NEEDED, 0.5)
 
 
 def _variance(scores: Floats) -> float:

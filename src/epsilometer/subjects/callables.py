@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
 
@@ -98,6 +98,9 @@ class CallableTraining(Subject):
     def _name(self) -> str:
         return self.train.name if isinstance(self.train, Entry) else getattr(self.train, "__qualname__", "train")
 
+    def load(self) -> None:
+        self.code()
+
     def code(self) -> list[Any]:
         return [_function(part) for part in (self.train, self.score) if part is not None]
 
@@ -113,7 +116,7 @@ class CallableTraining(Subject):
                 "isolation": self.isolation,
                 "deterministic": self.deterministic,
                 "stated": self.stated and self.stated.describe(),
-                "code": [code_of(part) for part in self.code()],
+                "code": {name: code_of(part) for name, part in zip(names, self.code(), strict=True)},
             },
             "data": {"name": self.data.name, "records": len(self.data), "sha256": self.data.fingerprint()},
         }
@@ -139,12 +142,13 @@ class CallableTraining(Subject):
         return [self._trained(data, seed) for seed in seeds]
 
     def ignores_its_seed(self, seed: np.random.SeedSequence) -> bool:
-        """Whether two trainings with different seeds end in exactly the same numbers."""
+        """Whether two trainings with different seeds end in exactly the same numbers, or predictions."""
         first, second = self.rehearse(self.data, seed.spawn(2))
-        try:
+        with suppress(InvalidInput):  # it has none
             return bool(np.array_equal(first.numbers, second.numbers))
-        except InvalidInput:  # no numbers in it: nobody knows
-            return False
+        with suppress(InvalidInput):
+            return bool(np.array_equal(first.logits(self.data.x), second.logits(self.data.x)))
+        return False
 
     def _trained(self, data: Dataset, seed: np.random.SeedSequence) -> Released:
         train, number = _function(self.train), int(seed.generate_state(1)[0])

@@ -91,6 +91,10 @@ class DpSgdTraining(Subject):
             return ""
         return f"proved for Poisson sampling; this training's is {self.recipe.sampling}"
 
+    def load(self) -> None:
+        if factories_of(self.recipe):
+            import torch  # noqa: F401
+
     def injected(self) -> list[str]:
         scale = self.faults.noise_scale
         return [f"the noise really added is {scale:g} × what is claimed"] if scale != 1 else []
@@ -172,7 +176,8 @@ class _Seat(Watcher):
         self._network, self._insertion, self._observer = network, insertion, observer
         self.inserted, self.poisoner, self.start = insertion.gradient, insertion.poisoner, insertion.start
         self.probe = observer.probe
-        self.stepwise = observer.stepwise or insertion.additions is not None
+        acts = insertion.additions is not None or insertion.poisoner is not None
+        self.stepwise = observer.stepwise or acts
 
     def before(self, step: int, parameters: Array) -> None:
         self._observer.before(step, parameters)

@@ -144,6 +144,9 @@ class Subject(ABC):
         """Why what accountants say of the mechanism may not hold for this training; empty if it does."""
         return ""
 
+    def load(self) -> None:
+        """Import all that it needs; threads are counted only of libraries that are there."""
+
     def injected(self) -> list[str]:
         """Faults that were put in on purpose, in words."""
         return []

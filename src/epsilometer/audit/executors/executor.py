@@ -39,7 +39,8 @@ class Job:
 
     @classmethod
     def of(cls, work: Work, prepared: Preparation | None = None) -> Job:
-        return cls(work, work.prepare() if prepared is None else prepared, work.fingerprint())
+        fingerprint = work.fingerprint()  # first: it loads what the work needs
+        return cls(work, work.prepare() if prepared is None else prepared, fingerprint)
 
     def opened(self) -> Job:
         """The same in another process, where it must mean the same."""
