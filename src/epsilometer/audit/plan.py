@@ -21,6 +21,7 @@ from epsilometer.plain import plain
 from epsilometer.training import ModuleNetwork, Recipe, engine_of, network_for
 
 TRIAL_VERSION = 3  # raised whenever the same plan would give other scores
+MOST_TRIALS = 10**6  # of a world: more trainings than anybody waits for, in as much memory as anybody has
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Plan:
         if isinstance(self.method, EProcess):  # it may stop the audit, which only the trials' own order allows
             object.__setattr__(self, "method", replace(self.method, in_order=True))
         least, what = (1, "trainings with all canaries") if by_coins else (2, "counted for each world")
-        checks.whole("trials", self.trials, least=least, most=10**8, remedy=f"trials are {what}")
+        checks.whole("trials", self.trials, least=least, most=MOST_TRIALS, remedy=f"trials are {what}")
         if self.method.takes is not self.adversary.gives:
             fitting = [name for name in METHODS if name != "fixed" and method_named(name).takes is self.adversary.gives]
             expected = f"a method for {self.adversary.name} ({', '.join(fitting) or ComposedSteps.name})"

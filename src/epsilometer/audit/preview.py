@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,8 @@ from epsilometer.audit.verdict import ENOUGH_POWER
 from epsilometer.bounds import Kind
 from epsilometer.evidence import CoinFlips, PairedRuns
 
-PROBE = 2  # trials
+LONG = 20.0  # seconds of the first trials, beside which compiling does not count
+ENOUGH, MOST = 0.5, 64  # seconds and trials of a group that tells what trials cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,24 +53,33 @@ class Preview:
 
 
 def preview(plan: Plan) -> Preview:
-    """Play two trials to see what they cost, and work out what all could show."""
-    worlds = worlds_of(plan)
-    probes = [(worlds[i % len(worlds)], i // len(worlds)) for i in range(PROBE)]
-    seconds = []
-    for trial in probes:
-        started = time.perf_counter()
-        play_group(plan, [trial])
-        seconds.append(time.perf_counter() - started)
+    """Play a few trials to see what they cost, and work out what all could show."""
+    worlds, seconds = worlds_of(plan), _seconds_a_trial(plan)
     best = _always_right(plan)
     refuted = plan.method.test(best, plan.claim, confidence=plan.confidence).refuted
     return Preview(
         plan=plan,
         trials=plan.trials * len(worlds),
-        seconds_a_trial=min(seconds),  # the first may include compiling
+        seconds_a_trial=seconds,
         best_epsilon=plan.method.bound(best, delta=plan.delta, confidence=plan.confidence).epsilon,
         can_refute=refuted and plan.method.kind is Kind.CERTIFIED,
         power=_power(plan, best) if plan.method.kind is Kind.CERTIFIED else 0.0,
     )
+
+
+def _seconds_a_trial(plan: Plan) -> float:
+    """As an audit plays them: in groups, and once everything is compiled, which each world's first trial does."""
+    worlds = worlds_of(plan)
+    trials = [(world, index) for index in range(min(plan.trials, MOST)) for world in worlds][:MOST]
+    cold = play_group(plan, trials[: len(worlds)]).seconds / len(worlds)
+    if cold > LONG:
+        return cold
+    size = len(worlds)
+    while True:
+        seconds = play_group(plan, trials[:size]).seconds
+        if seconds > ENOUGH or size >= len(trials):
+            return seconds / min(size, len(trials))
+        size *= 4
 
 
 def _always_right(plan: Plan) -> PairedRuns | CoinFlips:
