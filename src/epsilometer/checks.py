@@ -43,11 +43,11 @@ def written(argument: str, text: str) -> float:
     >>> written("epsilon", "1e400")
     Traceback (most recent call last):
     ...
-    epsilometer.errors.InvalidInput: epsilon = '1e400': expected a number of at most 1.8e308; write inf if it is infinite
+    epsilometer.errors.InvalidInput: epsilon = '1e400': expected a number of at most 1.8e308; write inf for infinity
     """
     number = float(text)
     if math.isinf(number) and "inf" not in text.lower():
-        raise InvalidInput(argument, text, "a number of at most 1.8e308", "write inf if it is infinite")
+        raise InvalidInput(argument, text, "a number of at most 1.8e308", "write inf for infinity")
     if number == 0 and any(digit in text.lower().partition("e")[0] for digit in "123456789"):
         raise InvalidInput(argument, text, "0, or a number of at least 5e-324", "write 0 for none")
     return number

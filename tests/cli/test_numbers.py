@@ -29,7 +29,7 @@ def test_options_too_large_for_a_float_are_not_infinite(here: Callable[..., Show
     shown = here(*arguments)
     assert shown.returncode == 2, shown
     assert len(shown.stderr.splitlines()) == 1
-    assert "write inf if it is infinite" in shown.stderr or "write 0 for none" in shown.stderr
+    assert "write inf for infinity" in shown.stderr or "write 0 for none" in shown.stderr
 
 
 def test_infinity_may_be_written(here: Callable[..., Shown]) -> None:
