@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import traceback
@@ -115,7 +116,7 @@ def _run() -> int:
 
 def _require_floats(arguments: list[str]) -> None:
     """No number may be too large or too small for a float: the parser would take it for infinity or 0."""
-    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for word, following in itertools.pairwise([*arguments, ""]):
         name, equals, own = word.partition("=")
         text = own if equals else following
         try:
