@@ -92,6 +92,22 @@ KEYS = {
     "access": ("sees", "controls"),
     "faults": ("noise_scale",),
 }  # fmt: skip
+_REALS = ("0.0", "-0.0", "1e-9", "0.1", "0.5", "1.0", "3.0", "1e6", "1e308", "-1.0", "inf", "nan")
+_WHOLES = ("0", "1", "2", "3", "50", "1000", "1000000", "-1")
+LIKELY = {
+    **dict.fromkeys(
+        ("epsilon", "delta", "init_scale", "sample_rate", "learning_rate", "clip_norm", "confidence"), _REALS
+    ),
+    **dict.fromkeys(("noise_multiplier", "momentum", "weight_decay", "noise_scale", "threshold", "target"), _REALS),
+    **dict.fromkeys(
+        ("steps", "trials", "seed", "init_seed", "per_class", "copies", "canaries", "coordinates"), _WHOLES
+    ),
+    "hidden": ("[1]", "[3, 4]", "[1000000]", "[]"),
+    "relation": ('"replace"', '"zero-out"', '"add-remove"'),
+    "sampling": ('"poisson"', '"full"', '"shuffle"', '"fixed"'),
+    "accountant": ('"pld"', '"rdp"', '"basic"'),
+    "controls": ("[]", '["gradients"]', '["x"]'),
+}
 PLAIN = {  # a point, and noise: nothing has to be calibrated
     "claim": {"epsilon": "4.0"}, "training": {"noise_multiplier": "1.5", "steps": "20"}, "audit": {"trials": "20"},
 }  # fmt: skip
@@ -104,7 +120,8 @@ def spec(seed: int) -> bytes:
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         name = rng.choice(list(KEYS))
         key = rng.choice(KEYS[name]) if rng.random() < 0.95 else rng.choice(("nmae", "ε", '"\\u001b"', "a.b"))
-        sections.setdefault(name, {})[key] = rng.choice(VALUES)
+        values = LIKELY.get(key, VALUES) if rng.random() < 0.5 else VALUES  # half of them are of the right kind
+        sections.setdefault(name, {})[key] = rng.choice(values)
     lines = [
         line for name, keys in sections.items() for line in (f"[{name}]", *(f"{k} = {v}" for k, v in keys.items()))
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import subprocess
 import sys
 import time
@@ -13,6 +15,10 @@ import pytest
 import typer
 from fuzzing import command_line, controls, spec
 from program import Shown
+
+from epsilometer.data import digits
+
+app_module = importlib.import_module("epsilometer.cli.app")
 
 LINES, SPECS, PROCESSES = 2000, 20_000, 40
 PATIENCE = 20.0  # seconds
@@ -31,12 +37,14 @@ def files(place: Path) -> Path:
 
 @pytest.fixture
 def plan_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`check` without its trials: it makes the plan, and stops."""
+    """`check` without its trials: it makes the plan, and stops. The parser is built once, and digits are read once."""
 
     def stop(_: object) -> None:
         raise typer.Exit(0)
 
     monkeypatch.setattr("epsilometer.audit.preview", stop)
+    monkeypatch.setattr(app_module, "app", typer.main.get_command(app_module.app))
+    monkeypatch.setattr("epsilometer.data.digits", functools.cache(digits))
 
 
 def complaints(shown: Shown, seconds: float) -> list[str]:
