@@ -29,6 +29,8 @@ def test_infinite_scores_are_fine() -> None:
         (lambda: PairedRuns([1.0, float("nan")], [1.0]), "NaN at position 1"),
         (lambda: PairedRuns([[1.0]], [1.0]), "one-dimensional"),
         (lambda: PairedRuns(["x"], [1.0]), "a sequence of numbers"),
+        (lambda: PairedRuns([10**400], [1.0]), "numbers up to 1.8e308"),
+        (lambda: PairedRuns(np.array([1j]), [1.0]), "a sequence of numbers"),
         (lambda: PairedRuns([1.0], [1.0], group_size=0), "group_size = 0"),
         (lambda: PairedRuns([1.0], [1.0], relation="add"), "did you mean 'add-remove'"),
         (lambda: Counts(-1, 0, 1, 1), "tp = -1"),

@@ -35,6 +35,24 @@ def real(
     raise InvalidInput(argument, value, expected, remedy)
 
 
+def written(argument: str, text: str) -> float:
+    """A number as text; one too large or too small for a float is refused rather than taken for infinity or 0.
+
+    >>> written("epsilon", "inf")
+    inf
+    >>> written("epsilon", "1e400")
+    Traceback (most recent call last):
+    ...
+    epsilometer.errors.InvalidInput: epsilon = '1e400': expected a number of at most 1.8e308; write inf for infinity
+    """
+    number = float(text)
+    if math.isinf(number) and "inf" not in text.lower():
+        raise InvalidInput(argument, text, "a number of at most 1.8e308", "write inf for infinity")
+    if number == 0 and any(digit in text.lower().partition("e")[0] for digit in "123456789"):
+        raise InvalidInput(argument, text, "0, or a number of at least 5e-324", "write 0 for none")
+    return number
+
+
 def whole(argument: str, value: object, *, least: int, most: int | None = None, remedy: str = "") -> int:
     """A whole number that is at least `least`, and at most `most`."""
     if isinstance(value, numbers.Integral) and not _is_bool(value) and int(value) >= least:  # noqa: SIM102

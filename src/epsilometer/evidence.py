@@ -304,6 +304,8 @@ def _check_game(evidence: PairedRuns | CoinFlips | Counts) -> None:
 def _scores(argument: str, values: ArrayLike) -> Floats:
     """A read-only copy of the scores, in double precision; infinite scores are fine, NaN is not."""
     try:
+        if np.iscomplexobj(values):  # of which numpy would take the real parts
+            raise TypeError
         scores = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidInput(argument, values, "a sequence of numbers") from None

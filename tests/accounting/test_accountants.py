@@ -154,3 +154,58 @@ def test_the_floor_is_finite_where_rounding_hides_the_delta() -> None:
     assert account(mechanism, 1e-13).epsilon == math.inf
     assert 0 < epsilon_floor(mechanism, 1e-13, Relation.ADD_REMOVE) < 27.7
     assert epsilon_floor(DpSgd(0.1, 1e-4, 100), 1e-5, Relation.ADD_REMOVE) == 0.0  # bins would not fit
+
+
+def plainly_calibrated(epsilon: float, sample_rate: float, steps: int) -> float:
+    """Doubling and bisection, with a look at every noise multiplier."""
+
+    def reached(sigma: float) -> bool:
+        return account(DpSgd(sample_rate, sigma, steps), 1e-5).epsilon <= epsilon
+
+    high = 1.0
+    while not reached(high):
+        high *= 2
+    low = high / 2
+    while reached(low):
+        low, high = low / 2, low
+    while high / low > 1.0001:
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
+
+
+@pytest.mark.parametrize(("epsilon", "sample_rate", "steps"), [(4.0, 0.1, 100), (0.05, 0.01, 100), (100.0, 0.2, 20)])
+def test_calibration_looks_at_few_noise_multipliers(
+    epsilon: float, sample_rate: float, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each may take seconds; the answer is what it was, bit for bit: stored plans have it."""
+    looked = []
+
+    def counting(mechanism: DpSgd, *rest: object) -> object:
+        looked.append(mechanism)
+        return account(mechanism, *rest)
+
+    monkeypatch.setattr("epsilometer.accounting.calibration.account", counting)
+    found = calibrate(epsilon=epsilon, delta=1e-5, sample_rate=sample_rate, steps=steps, relative_tolerance=1e-4)
+    assert found == plainly_calibrated(epsilon, sample_rate, steps)
+    assert 0 < len(looked) <= 10
+
+
+def test_many_steps_are_composed_without_numbers_of_millions_of_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dp_accounting.pld.pld_pmf import SparsePLDPmf
+
+    plain = pld.epsilon(DpSgd(0.1, 11.0, 1001), 1e-5, Relation.ADD_REMOVE)
+    pld._distribution.cache_clear()
+    monkeypatch.setattr(pld, "MANY", math.inf)
+    assert pld.epsilon(DpSgd(0.1, 11.0, 1001), 1e-5, Relation.ADD_REMOVE) == plain
+    pld._distribution.cache_clear()
+    monkeypatch.undo()
+    monkeypatch.delattr(SparsePLDPmf, "self_compose")  # which would ask whether size ** steps is more than 1000
+    assert pld.epsilon(DpSgd(0.1, 11.0, 1001), 1e-5, Relation.ADD_REMOVE) == plain
+
+
+def test_too_many_steps_are_refused() -> None:
+    for call in (account, lambda mechanism, _: curve(mechanism)):
+        with pytest.raises(InvalidInput, match="steps = 100000000: expected a whole number from 1 to 2,000,000"):
+            call(DpSgd(0.1, 110.0, 10**8), 1e-5)
+    assert account(DpSgd(1.0, 1e4, 10**8), 1e-5).epsilon == pytest.approx(account(DpSgd(1.0, 1.0, 1), 1e-5).epsilon)

@@ -1,5 +1,6 @@
 """The engine is the mechanism under audit: it must be DP-SGD exactly."""
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -430,7 +431,7 @@ def test_misuse_of_the_engine_is_refused_in_words() -> None:
         ({"clip_norm": 0.0}, "clip_norm = 0"),
         ({"learning_rate": float("nan")}, "learning_rate = nan"),
         ({"model": "mpl"}, "did you mean 'mlp'"),
-        ({"hidden": ()}, "at least one width"),
+        ({"hidden": ()}, "at least one"),
         ({"hidden": (3, 0)}, "hidden = 0"),
         ({"activation": "rely"}, "did you mean 'relu'"),
         ({"precision": "float16"}, "one of float32, float64"),
@@ -446,3 +447,14 @@ def test_misuse_of_the_engine_is_refused_in_words() -> None:
 def test_bad_recipes_are_refused_in_words(changes, words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         Recipe(**({"records": 10} | changes))
+
+
+@pytest.mark.parametrize("value", [np.array([1.0, 2.0]), np.array("sgd"), ["sgd"], {"a": 1}, (np.ones(2),), 10**400])
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Recipe)])
+def test_arrays_are_no_settings(name: str, value) -> None:
+    with pytest.raises(InvalidInput, match=f"^{name} = "):
+        Recipe(**({"records": 10} | {name: value}))
+
+
+def test_widths_may_come_as_a_list() -> None:
+    assert Recipe(records=10, hidden=[3, 4]) == Recipe(records=10, hidden=(3, 4))

@@ -1,6 +1,7 @@
 """Mechanism → upper bound on ε: what theory promises."""
 
-from epsilometer.accounting.accountants import ACCOUNTANTS, Accountant, account, calibrate, compare
+from epsilometer.accounting.accountants import ACCOUNTANTS, Accountant, account, compare
+from epsilometer.accounting.calibration import calibrate
 from epsilometer.accounting.mechanism import DpSgd, UpperBound
 from epsilometer.accounting.pld import LARGEST_EPSILON, curve, epsilon_floor
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from epsilometer import checks
 from epsilometer.accounting import composition, moments, pld, rdp
 from epsilometer.accounting.mechanism import DpSgd, UpperBound
 from epsilometer.claims import Relation
-from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.errors import unknown_name
 
 
 @dataclass(frozen=True)
@@ -64,51 +63,3 @@ def account(
 def compare(mechanism: DpSgd, delta: float, relation: Relation | str = Relation.ADD_REMOVE) -> tuple[UpperBound, ...]:
     """The same mechanism by every accountant, in the order of `ACCOUNTANTS`."""
     return tuple(account(mechanism, delta, relation, name) for name in ACCOUNTANTS)
-
-
-def calibrate(
-    *,
-    epsilon: float,
-    delta: float,
-    sample_rate: float,
-    steps: int,
-    relation: Relation | str = Relation.ADD_REMOVE,
-    accountant: str = "pld",
-    relative_tolerance: float = 1e-4,
-) -> float:
-    """The smallest noise multiplier (to `relative_tolerance`, from 0.01 on) with which the accountant proves (ε, δ).
-
-    >>> round(calibrate(epsilon=4.0, delta=1e-5, sample_rate=1.0, steps=1), 3)
-    1.081
-    """
-    checks.real("epsilon", epsilon, above=0, remedy="noise is calibrated to a finite ε > 0")
-    checks.real("delta", delta, above=0, below=1, remedy="Gaussian noise needs δ > 0; a common choice is 1e-5")
-
-    return _calibrated(epsilon, delta, sample_rate, steps, Relation.of(relation), accountant, relative_tolerance)
-
-
-@functools.lru_cache(maxsize=256)
-def _calibrated(
-    epsilon: float,
-    delta: float,
-    sample_rate: float,
-    steps: int,
-    relation: Relation,
-    accountant: str,
-    relative_tolerance: float,
-) -> float:
-    def reached(sigma: float) -> bool:
-        return account(DpSgd(sample_rate, sigma, steps), delta, relation, accountant).epsilon <= epsilon
-
-    high = 1.0
-    while not reached(high):
-        high *= 2
-        if high > 5e5:
-            raise InvalidInput("epsilon", epsilon, f"a value that {accountant} can prove", "ask for a larger ε")
-    low = high / 2
-    while low > 1e-2 and reached(low):
-        low, high = low / 2, low
-    while high / low > 1.0 + relative_tolerance:
-        middle = (low * high) ** 0.5
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return high

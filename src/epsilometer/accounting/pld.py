@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 WIDEST_BIN = 0.05
+MANY = (
+    1000  # steps from which losses are stored densely: they will be, and finding out takes size ** steps, to the digit
+)
+MOST_STEPS = 2_000_000  # beyond them composition takes minutes, and then more memory than there is
 LARGEST_EPSILON = 500.0  # beyond it e^ε overflows, and no audit can tell the difference
 
 _NEIGHBOURS = {
@@ -39,6 +43,7 @@ def _bin_width(mechanism: DpSgd) -> float:
 
 @functools.lru_cache(maxsize=64)
 def _distribution(mechanism: DpSgd, relation: Relation) -> PrivacyLossDistribution:
+    checks.whole("steps", mechanism.steps, least=1, most=MOST_STEPS, remedy="the accountant rdp takes more")
     from dp_accounting.pld import privacy_loss_distribution as pld  # half a second: only when it is needed
 
     step = pld.from_gaussian_mechanism(
@@ -47,6 +52,9 @@ def _distribution(mechanism: DpSgd, relation: Relation) -> PrivacyLossDistributi
         sampling_prob=mechanism.sample_rate,
         neighboring_relation=pld.NeighborRel[_NEIGHBOURS[relation]],
     )
+    if mechanism.steps >= MANY:
+        parts = (step._pmf_remove,) if step._symmetric else (step._pmf_remove, step._pmf_add)
+        step = pld.PrivacyLossDistribution(*(part.to_dense_pmf() for part in parts))
     return step.self_compose(mechanism.steps)
 
 

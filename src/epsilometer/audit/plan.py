@@ -35,6 +35,7 @@ from epsilometer.subjects import Access, Insertion, Precautions, Subject, code_o
 from epsilometer.training import Recipe
 
 TRIAL_VERSION = 3  # raised whenever the same plan would give other scores
+MOST_TRIALS = 10**6  # of a world: more trainings than anybody waits for, in as much memory as anybody has
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,7 +68,7 @@ class Plan:
             raise InvalidInput("method", self.method, "a method such as ExactRank()", "method_named(name) gives one")
         kind = self.adversary.gives
         least, remedy = kind.least_trials, f"trials are {kind.trials_are}"
-        checks.whole("trials", self.planned_trials, least=least, most=10**8, remedy=remedy)
+        checks.whole("trials", self.planned_trials, least=least, most=MOST_TRIALS, remedy=remedy)
         if self.planned_method.takes is not kind:
             fitting = [name for name in METHODS if name != "fixed" and method_named(name).takes is kind]
             expected = f"a method for {self.adversary.name} ({', '.join(fitting) or ComposedSteps.name})"

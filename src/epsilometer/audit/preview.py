@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +13,8 @@ from epsilometer.bounds import Kind
 from epsilometer.claims import Claim, GaussianClaim
 from epsilometer.evidence import Evidence
 
-PROBE = 2  # trials
+LONG = 20.0  # seconds of the first trials, beside which compiling does not count
+ENOUGH, MOST = 0.5, 64  # seconds and trials of a group that tells what trials cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,26 +50,35 @@ class Preview:
 
 
 def preview(plan: Plan) -> Preview:
-    """Play two trials to see what they cost, and work out what all could show."""
-    job, worlds = Job.of(plan), plan.worlds
-    probes = [(worlds[i % len(worlds)], i // len(worlds)) for i in range(PROBE)]
-    seconds = []
-    for trial in probes:
-        started = time.perf_counter()
-        play_group(job, [trial])
-        seconds.append(time.perf_counter() - started)
+    """Play a few trials to see what they cost, and work out what all could show."""
+    job = Job.of(plan)
     scores = plan.game(job.prepared).scores
     best = plan.adversary.gives.always_right(plan.planned_trials, scores, plan.relation, plan.adversary.group_size)
     method = plan.planned_method
     refuted = method.test(best, plan.claim, confidence=plan.confidence).refuted
     return Preview(
         plan=plan,
-        trials=plan.planned_trials * len(worlds),
-        seconds_a_trial=min(seconds),  # the first may include compiling
+        trials=plan.planned_trials * len(plan.worlds),
+        seconds_a_trial=_seconds_a_trial(job),
         best_epsilon=method.bound(best, delta=plan.delta, confidence=plan.confidence).epsilon,
         can_refute=refuted and method.kind is Kind.CERTIFIED,
         power=_power(plan, best) if method.kind is Kind.CERTIFIED else 0.0,
     )
+
+
+def _seconds_a_trial(job: Job) -> float:
+    """As an audit plays them: in groups, and once everything is compiled, which each world's first trial does."""
+    worlds = job.work.worlds
+    trials = [(world, index) for index in range(min(job.work.planned_trials, MOST)) for world in worlds][:MOST]
+    cold = play_group(job, trials[: len(worlds)]).seconds / len(worlds)
+    if cold > LONG:
+        return cold
+    size = len(worlds)
+    while True:
+        seconds = play_group(job, trials[:size]).seconds
+        if seconds > ENOUGH or size >= len(trials):
+            return seconds / min(size, len(trials))
+        size *= 4
 
 
 def _power(plan: Plan, best: Evidence) -> float:

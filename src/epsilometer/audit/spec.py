@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pydantic
 from pydantic import BaseModel, ConfigDict
 
+from epsilometer import checks
 from epsilometer.accounting import LARGEST_EPSILON, DpSgd, account, curve
 from epsilometer.adversaries import ADVERSARIES, Adversary, Canaries
 from epsilometer.audit.per_step import ComposedSteps
@@ -366,7 +367,7 @@ def parse_spec(text: str | bytes, source: str = "spec") -> Spec:
     """
     try:
         decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        return spec_from_dict(tomllib.loads(decoded))
+        return spec_from_dict(tomllib.loads(decoded, parse_float=lambda number: checks.written(source, number)))
     except UnicodeDecodeError:
         raise InvalidInput("SPEC", source, "a TOML file in UTF-8", "save it as UTF-8") from None
     except InvalidInput:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import traceback
@@ -9,7 +10,7 @@ from contextlib import nullcontext
 
 import typer
 
-from epsilometer import __version__
+from epsilometer import __version__, checks
 from epsilometer.cli.account import account
 from epsilometer.cli.audit import audit
 from epsilometer.cli.bound import bound, compare
@@ -79,6 +80,7 @@ def run() -> int:
 
 def _run() -> int:
     try:
+        _require_floats(sys.argv[1:])
         code = app(standalone_mode=False) or 0
         sys.stdout.flush()
         if code == INTERRUPTED:  # how newer versions of typer report Ctrl-C
@@ -110,6 +112,19 @@ def _run() -> int:
         say(f"epsilometer: internal error ({what}); EPSILOMETER_DEBUG=1 shows where")
         return INTERNAL_ERROR
     return BAD_INPUT
+
+
+def _require_floats(arguments: list[str]) -> None:
+    """No number may be too large or too small for a float: the parser would take it for infinity or 0."""
+    for word, following in itertools.pairwise([*arguments, ""]):
+        name, equals, own = word.partition("=")
+        text = own if equals else following
+        try:
+            float(text)
+        except ValueError:
+            continue
+        if name.startswith("--"):
+            checks.written(name, text)
 
 
 def _one_line(error: Exception, arguments: list[str]) -> str:

@@ -45,6 +45,9 @@ def find_columns(header: Sequence[str], side: str) -> Columns:
     >>> find_columns(["loss", "label"], "world")
     Columns(side='world', side_name='label', score_name='loss')
     """
+    for name in header:
+        if name and header.count(name) > 1:
+            raise InvalidInput("header", list(header), f"one column {name}", "rename the others")
     side_name, score_name = _one_of(header, side, LABEL), _one_of(header, "score", LOSS)
     others = {_OTHER[side], "gradient"} & set(header)  # what else is there says what the file is about
     if side_name is None or score_name is None or (side_name == LABEL and others):
@@ -54,10 +57,8 @@ def find_columns(header: Sequence[str], side: str) -> Columns:
 
 
 def _one_of(header: Sequence[str], name: str, synonym: str) -> str | None:
-    """Which of the two names is there; both, or one twice, would be a guess."""
+    """Which of the two names is there; both would be a guess."""
     present = [candidate for candidate in (name, synonym) if candidate in header]
     if len(present) > 1:
         raise InvalidInput("header", list(header), f"one of the columns {name} and {synonym}", "rename the other")
-    if present and header.count(present[0]) > 1:
-        raise InvalidInput("header", list(header), f"one column {present[0]}", "rename the others")
     return present[0] if present else None

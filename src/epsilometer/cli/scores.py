@@ -6,25 +6,35 @@ import csv
 import io
 import math
 import sys
+import warnings
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilometer import checks
+from epsilometer.claims import Floats
 from epsilometer.cli.columns import Columns, find_columns
 from epsilometer.errors import InvalidInput
 
+_MARK = b"\xef\xbb\xbf"  # with which some programs begin a text
 
-def parse_scores(content: bytes) -> tuple[list[float], list[float]]:
+
+Ints = NDArray[np.int64]
+
+
+def parse_scores(content: bytes) -> tuple[Floats, Floats]:
     """Scores of the out-world and of the in-world; every mistake is an `InvalidInput` that names the line.
 
-    >>> parse_scores(b"world,score\\n0,0.5\\n1,2")
-    ([0.5], [2.0])
+    >>> [scores.tolist() for scores in parse_scores(b"world,score\\n0,0.5\\n1,2")]
+    [[0.5], [2.0]]
     """
-    worlds: tuple[list[float], list[float]] = ([], [])
-    for world, score in _rows(content, "SCORES.csv", "world"):
-        worlds[world].append(score)
-    for world, scores in enumerate(worlds):
-        if not scores:
+    worlds, scores = _rows(content, "SCORES.csv", "world")
+    for world in (0, 1):
+        if world not in worlds:
             raise missing_world(world)
-    return worlds
+    return scores[worlds == 0], scores[worlds == 1]
 
 
 def missing_world(world: int) -> InvalidInput:
@@ -32,16 +42,16 @@ def missing_world(world: int) -> InvalidInput:
     return InvalidInput("world", f"no row with world {world}", expected, "add them: both worlds are needed")
 
 
-def parse_canaries(content: bytes) -> tuple[list[float], list[int]]:
+def parse_canaries(content: bytes) -> tuple[Floats, Ints]:
     """Scores of one training's canaries, and whether each was a member.
 
-    >>> parse_canaries(b"member,score\\n0,0.5\\n1,2")
-    ([0.5, 2.0], [0, 1])
+    >>> [values.tolist() for values in parse_canaries(b"member,score\\n0,0.5\\n1,2")]
+    [[0.5, 2.0], [0, 1]]
     """
-    rows = _rows(content, "--one-run", "member")
-    if not rows:
+    members, scores = _rows(content, "--one-run", "member")
+    if not len(scores):
         raise InvalidInput("--one-run", "no rows", "a row for each canary")
-    return [score for _, score in rows], [member for member, _ in rows]
+    return scores, members
 
 
 def stated_group_size(content: bytes) -> int | None:
@@ -50,7 +60,7 @@ def stated_group_size(content: bytes) -> int | None:
     >>> stated_group_size(b"world,score,group_size\\n0,0.5,2\\n1,2,2")
     2
     """
-    rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=None), skipinitialspace=True)
+    rows = csv.reader(_lines(content), skipinitialspace=True)
     header = [name.strip().lower() for name in next(rows, [])]
     if "group_size" not in header:
         return None
@@ -66,8 +76,7 @@ def columns_of(content: bytes, side: str) -> Columns:
     >>> columns_of(b"label,loss\\n0,0.5\\n1,2", "world").sign
     -1.0
     """
-    text = io.TextIOWrapper(io.BytesIO(content), "utf-8-sig", newline=None)  # decodes no more than is read
-    header = next(csv.reader(text, skipinitialspace=True))
+    header = next(csv.reader(_lines(content), skipinitialspace=True))
     return find_columns([name.strip().lower() for name in header], side)
 
 
@@ -81,30 +90,58 @@ def content_of(path: Path, argument: str) -> bytes:
         raise InvalidInput(argument, str(path), f"a readable file ({error.strerror})", "check the path") from None
 
 
-def _rows(content: bytes, argument: str, side: str) -> list[tuple[int, float]]:
-    """(side, score) of each row that is not empty."""
+def _lines(content: bytes) -> io.TextIOWrapper:
+    """The lines of a text, one by one: a file of a gigabyte is in memory once."""
+    return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline=None)
+
+
+def _rows(content: bytes, argument: str, side: str) -> tuple[Ints, Floats]:
+    """Side and score of each row that is not empty."""
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidInput(argument, "bytes that are not UTF-8", "a CSV text file") from None
-    lines = csv.reader(io.StringIO(text, newline=None), skipinitialspace=True)
-    found: list[tuple[int, float]] = []
-    try:
+        lines = csv.reader(_lines(content), skipinitialspace=True)
         header = [name.strip().lower() for name in next(lines, [])]
         columns = find_columns(header, side)
-        side_at, score_at = header.index(columns.side_name), header.index(columns.score_name)
-        for row in lines:
-            if not any(cell.strip() for cell in row):
-                continue
-            if len(row) != len(header):
-                raise InvalidInput(
-                    f"line {lines.line_num}", row, f"{len(header)} values", "write decimals with a point"
-                )
-            score = columns.sign * _score(row[score_at], columns.score_name, lines.line_num)
-            found.append((_side(row[side_at], columns.side_name, lines.line_num), score))
+        found = _plain_rows(content, header, columns)
+        sides, scores = _any_rows(lines, header, columns) if found is None else found
+        return sides, columns.sign * scores
+    except UnicodeDecodeError:
+        raise InvalidInput(argument, "bytes that are not UTF-8", "a CSV text file") from None
     except csv.Error as error:
         raise InvalidInput(argument, str(error), "a CSV text file") from None
-    return found
+
+
+def _plain_rows(content: bytes, header: list[str], columns: Columns) -> tuple[Ints, Floats] | None:
+    """The same, ten times as fast, of a file in which every row is as it should be and nothing needs a second look."""
+    if not content.removeprefix(_MARK).isascii() or b'"' in content or b"\0" in content:
+        return None
+    # two letters tell 1 from 10; of other columns nothing is used
+    used = {columns.side_name: "S2", columns.score_name: "f8"}
+    kinds = [(f"{i}", used.get(name, "S1")) for i, name in enumerate(header)]
+    lines = _lines(content)
+    next(lines)
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of a file without rows
+            table = np.loadtxt(lines, dtype=kinds, delimiter=",", comments=None, ndmin=1)
+    except ValueError:
+        return None
+    sides, scores = (table[f"{header.index(name)}"] for name in used)
+    if not np.isin(sides, (b"0", b"1")).all() or not np.isfinite(scores).all():
+        return None
+    return (sides == b"1").astype(np.int64), np.ascontiguousarray(scores)
+
+
+def _any_rows(lines: Any, header: list[str], columns: Columns) -> tuple[Ints, Floats]:
+    side, score = columns.side_name, columns.score_name
+    side_at, score_at = header.index(side), header.index(score)
+    sides, scores = [], []
+    for row in lines:
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != len(header):
+            raise InvalidInput(f"line {lines.line_num}", row, f"{len(header)} values", "write decimals with a point")
+        sides.append(_side(row[side_at], side, lines.line_num))
+        scores.append(_score(row[score_at], score, lines.line_num))
+    return np.array(sides, np.int64), np.array(scores, np.float64)
 
 
 def _side(cell: str, name: str, line: int) -> int:
@@ -120,4 +157,6 @@ def _score(cell: str, name: str, line: int) -> float:
         value = math.nan
     if math.isnan(value):
         raise InvalidInput(f"{name} in line {line}", cell, "a number", "find out which trial failed")
+    if math.isinf(value):
+        checks.written(f"{name} in line {line}", cell)
     return value

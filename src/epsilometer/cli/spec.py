@@ -87,7 +87,7 @@ def check(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a spec without running it: the plan, its cost from two trials, the best ε that it could prove, its power.
+    """Check a spec without running it: the plan, its cost from a few trials, the best ε that it could prove, its power.
 
     Examples:
 
@@ -103,7 +103,7 @@ def check(
         data=data, delta=delta, score=score, isolation=isolation, time_limit=time_limit,
         sample_rate=sample_rate, noise_multiplier=noise_multiplier, steps=steps,
     )  # fmt: skip
-    say("playing two trials, and working out what all could show …")
+    say("playing a few trials, and working out what all could show …")
     seen = preview(plan)
     if as_json:
         emit_json({"plan": plan.to_dict(), "plan_sha256": plan.fingerprint(), **seen.to_dict()})

@@ -16,6 +16,7 @@ Progress = Callable[[str, int, int | None], None]
 """Called with the file's name, the bytes that have come, and the bytes to come in all (None: not known)."""
 
 _CHUNK = 1 << 20
+LARGEST_DOWNLOAD = 1 << 30  # bytes; no file here has half of it
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ def _receive(remote: Remote, sink: IO[bytes], progress: Progress | None, timeout
             while chunk := answer.read(_CHUNK):
                 sink.write(chunk)
                 done += len(chunk)
+                if done > LARGEST_DOWNLOAD:
+                    raise OSError(f"more than {LARGEST_DOWNLOAD:,} bytes")
                 if progress is not None:
                     progress(remote.file, done, total)
     except urllib.error.HTTPError as error:

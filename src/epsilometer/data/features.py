@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from epsilometer.data.dataset import Dataset
-from epsilometer.data.reading import arrays, broken
+from epsilometer.data.reading import arrays, broken, reading
 from epsilometer.data.selection import select
 from epsilometer.errors import InvalidInput
 
@@ -39,7 +39,8 @@ class Extractor:
     def from_npz(cls, path: Path, net: str) -> Extractor:
         """One of the nets in a file, by its name."""
         fields = [f"{net}.conv{number}.{kind}" for number in (1, 2, 3) for kind in ("weight", "bias")]
-        mean, *values = arrays(path, "mean", *fields)
+        with reading(path, "weights of a network"):
+            mean, *values = (np.asarray(found, np.float32) for found in arrays(path, "mean", *fields))
         layers = tuple(zip(values[::2], values[1::2], strict=True))
         shapes = [mean.shape, *(weight.shape for weight, _ in layers), *(bias.shape for _, bias in layers)]
         if shapes != [_IMAGE, *_SHAPES, *((shape[0],) for shape in _SHAPES)]:

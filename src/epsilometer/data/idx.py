@@ -76,4 +76,6 @@ def read_idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
     shape = [int(size) for size in np.frombuffer(data, ">u4", dimensions, 4)]
     if len(data) - header != math.prod(shape):
         raise broken(path, expected, f"{len(data) - header} bytes for shape {tuple(shape)}")
+    if 0 in shape:
+        raise broken(path, expected, f"it is empty: shape {tuple(shape)}")
     return np.frombuffer(data, np.uint8, offset=header).reshape(shape)

@@ -18,7 +18,7 @@ def image_dataset(
     class_names: tuple[str, ...],
 ) -> Dataset:
     """The images asked for, of `pixels` (image first, then channels if any, height, width)."""
-    if pixels.dtype != np.uint8 or labels.shape != (len(pixels),):
+    if pixels.dtype != np.uint8 or pixels.size == 0 or pixels.ndim < 2 or labels.shape != pixels.shape[:1]:
         found = f"{pixels.dtype} images of shape {pixels.shape}, labels of shape {labels.shape}"
         raise InvalidInput("data file", name, f"images as bytes and as many labels, got {found}", "get the file again")
 

@@ -23,6 +23,6 @@ def location30(request: Request) -> Dataset:
     if path.suffix != ".npz":
         return labelled_table(path, "bangkok", _FEATURES).dataset(request, "location30", 30)
     packed, features, labels = arrays(path, "x_packed", "n_features", "y")
-    if int(features) != _FEATURES or packed.shape != (len(labels), -(-_FEATURES // 8)):
+    if features.tolist() != _FEATURES or packed.shape != (labels.size, -(-_FEATURES // 8)) or labels.ndim != 1:
         raise broken(path, f"records of {_FEATURES} bits", f"n_features {features}, shape {packed.shape}")
     return BinaryTable(packed, _FEATURES, labels).dataset(request, "location30", 30)

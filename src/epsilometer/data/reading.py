@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import tarfile
 import zipfile
 import zlib
@@ -14,7 +13,10 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilometer.data.unpacking import LARGEST_FILE, BoundedGzip, gunzip, require_size, require_small_members
 from epsilometer.errors import InvalidInput
+
+_GZIP = b"\x1f\x8b"
 
 # What numpy, zipfile and tarfile raise on files that somebody broke with care.
 _FAILURES = (
@@ -43,14 +45,18 @@ def broken(path: Path, expected: str, reason: str) -> InvalidInput:
 def contents(path: Path) -> bytes:
     """A file's bytes, unpacked if it is gzipped."""
     with reading(path, "a readable file"):
-        data = path.read_bytes()
-        return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+        return gunzip(path) if _is_gzipped(path) else path.read_bytes()
 
 
 def arrays(path: Path, *fields: str) -> list[NDArray[Any]]:
     """Arrays of an npz file; never unpickled."""
     with reading(path, f"an npz file with {', '.join(fields)}"), np.load(path, allow_pickle=False) as stored:
-        return [stored[field] for field in fields]
+        require_small_members(path, [name for field in fields for name in (field, f"{field}.npy")])
+        found = {field: stored[field] for field in fields}
+        for field, values in found.items():
+            if not isinstance(values, np.ndarray):  # numpy gives the bytes of what is no array
+                raise ValueError(f"{field} is no array")
+        return list(found.values())
 
 
 @contextmanager
@@ -66,10 +72,20 @@ def members(path: Path, *names: str) -> Iterator[Iterator[tuple[str, IO[bytes]]]
             name = next((name for name in missing if f"/{info.name}".endswith(f"/{name}")), None)
             stream = archive.extractfile(info) if name and info.isfile() else None
             if name and stream:
+                require_size(info.size, LARGEST_FILE)
                 missing.remove(name)
                 yield name, stream
         if missing:
             raise KeyError(f"no {', '.join(sorted(missing))} in it")
 
-    with reading(path, f"an archive with {', '.join(names)}"), tarfile.open(path) as archive:
+    with (
+        reading(path, f"an archive with {', '.join(names)}"),
+        BoundedGzip(path) if _is_gzipped(path) else path.open("rb") as packed,
+        tarfile.open(fileobj=packed, mode="r:") as archive,
+    ):
         yield streams(archive)
+
+
+def _is_gzipped(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == _GZIP

@@ -25,8 +25,10 @@ class Selection:
 
 def class_labels(values: NDArray[np.generic], classes: int) -> NDArray[np.int64]:
     """The labels, once it is sure that they are whole numbers from 0 to `classes` − 1."""
-    if len(values) and not (values.dtype.kind in "iub" and values.min() >= 0 and values.max() < classes):
-        raise InvalidInput("y", f"{values.min()}…{values.max()} ({values.dtype})", f"labels from 0 to {classes - 1}")
+    if values.dtype.kind not in "iub":
+        raise InvalidInput("y", f"labels of type {values.dtype}", f"labels from 0 to {classes - 1}")
+    if len(values) and not (values.min() >= 0 and values.max() < classes):
+        raise InvalidInput("y", f"{values.min()}…{values.max()}", f"labels from 0 to {classes - 1}")
     return values.astype(np.int64)
 
 

@@ -74,7 +74,7 @@ class Recipe:
     schedule: str = "constant"
 
     def __post_init__(self) -> None:
-        checks.whole("records", self.records, least=1)
+        checks.whole("records", self.records, least=1, most=10**12)
         self.mechanism  # noqa: B018  checks sample rate, noise multiplier and steps
         checks.real("clip_norm", self.clip_norm, above=1e-12, below=1e12, closed="[]")
         checks.real("learning_rate", self.learning_rate, above=0, below=1e30)
@@ -82,10 +82,12 @@ class Recipe:
         checks.seed("init_seed", self.init_seed)
         checks.real("momentum", self.momentum, above=0, below=1, closed="[")
         checks.real("weight_decay", self.weight_decay, above=0, closed="[")
-        if not self.hidden:
-            raise InvalidInput("hidden", self.hidden, "at least one width", 'use model = "logistic" for none')
-        for width in self.hidden:
-            checks.whole("hidden", width, least=1, most=10**6)
+        if not isinstance(self.hidden, tuple | list) or not self.hidden:
+            raise InvalidInput(
+                "hidden", self.hidden, "a tuple of widths, at least one", 'use model = "logistic" for none'
+            )
+        widths = tuple(checks.whole("hidden", width, least=1, most=10**6) for width in self.hidden)
+        object.__setattr__(self, "hidden", widths)
         for name, known in (
             ("model", MODELS),
             ("activation", ACTIVATIONS),
@@ -97,7 +99,7 @@ class Recipe:
             ("optimizer", OPTIMIZERS),
             ("schedule", SCHEDULES),
         ):
-            if getattr(self, name) not in known:
+            if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
                 raise unknown_name(name, getattr(self, name), known)
         if (self.sampling == "full") != (self.sample_rate == 1) and self.sampling != "poisson":
             raise InvalidInput(

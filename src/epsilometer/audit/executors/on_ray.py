@@ -8,11 +8,12 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, ClassVar
 
 from epsilometer import checks
 from epsilometer.audit.executors.executor import Job, Task, next_task, play_group
+from epsilometer.audit.executors.own_ray import private_ray
 from epsilometer.audit.groups import Groups, Played
 from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.evidence import Trial
@@ -32,17 +33,18 @@ class OnRay:
     def play(self, job: Job, groups: Groups) -> Generator[Played]:
         ray = _ray()
         ours = not ray.is_initialized()
-        if ours:
-            self._start(ray)
         waiting: dict[Any, Task] = {}
-        try:
-            yield from self._play(ray, job, groups, waiting)
-        finally:
+        with private_ray(ray) if ours and self._address is None else nullcontext():
             if ours:
-                ray.shutdown()  # which ends unfinished tasks, too; cancelling them first can fail a check in Ray 2.60
-            else:
-                for unfinished in waiting:
-                    ray.cancel(unfinished)  # not by force, which may end this process
+                self._start(ray)
+            try:
+                yield from self._play(ray, job, groups, waiting)
+            finally:
+                if ours:
+                    ray.shutdown()  # ends unfinished tasks, too; cancelling them first can fail a check in Ray 2.60
+                else:
+                    for unfinished in waiting:
+                        ray.cancel(unfinished)  # not by force, which may end this process
 
     def _start(self, ray: Any) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # an audit tells nobody

@@ -1,0 +1,121 @@
+"""Whatever is asked: a known exit code, one line for a mistake, nothing that commands a terminal, and soon."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from fuzzing import command_line, controls, spec
+from program import Shown
+
+from epsilometer.data import digits
+
+app_module = importlib.import_module("epsilometer.cli.app")
+
+LINES, SPECS, PROCESSES = 2000, 20_000, 40
+PATIENCE = 20.0  # seconds
+SCORES = "world,score\n" + "".join(f"{i % 2},{i * i % 97 + 20 * (i % 2)}\n" for i in range(60))
+
+
+@pytest.fixture
+def files(place: Path) -> Path:
+    """What command lines may name."""
+    (place / "scores.csv").write_text(SCORES)
+    (place / "canaries.csv").write_text(SCORES.replace("world", "member"))
+    (place / "odd.csv").write_bytes(b"world,score\n0,\x1b[31m\n")
+    (place / "spec.toml").write_text("[training]\nsteps = 20\n")
+    return place
+
+
+@pytest.fixture
+def plan_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`check` without its trials: it makes the plan, and stops. The parser is built once, and digits are read once."""
+
+    def stop(_: object) -> None:
+        raise typer.Exit(0)
+
+    monkeypatch.setattr("epsilometer.audit.preview", stop)
+    monkeypatch.setattr(app_module, "app", typer.main.get_command(app_module.app))
+    monkeypatch.setattr("epsilometer.data.digits", functools.cache(digits))
+
+
+def complaints(shown: Shown, seconds: float) -> list[str]:
+    """What was wrong with an answer."""
+    lines = [line for line in shown.stderr.splitlines() if line.startswith("epsilometer: ")]
+    wrong = {
+        "exit code": shown.returncode not in (0, 1, 2),
+        "accusation without a verdict": shown.returncode == 1 and "refuted" not in shown.stdout,
+        "traceback": "Traceback" in shown.stderr,
+        "control characters": bool(controls(shown.stdout + shown.stderr)),
+        "not one line": shown.returncode == 2 and len(lines) != 1,
+        f"{seconds:.1f} s": seconds > PATIENCE,
+    }
+    return [name for name, is_so in wrong.items() if is_so]
+
+
+def ask(ways: Iterable[Any], answer: Callable[[Any], Shown]) -> None:
+    """Ask in all ways, and tell of all answers that were wrong."""
+    found = []
+    for way in ways:
+        started = time.perf_counter()
+        shown = answer(way)
+        if wrong := complaints(shown, time.perf_counter() - started):
+            found.append(f"{wrong} {way!r:.300} {shown!r:.500}")
+    assert not found, "\n".join(found)
+
+
+def try_lines(here: Callable[..., Shown], seeds: range) -> None:
+    ask(map(command_line, seeds), lambda line: here(*line))
+
+
+def try_specs(here: Callable[..., Shown], files: Path, seeds: range) -> None:
+    def check(text: bytes) -> Shown:
+        (files / "fuzzed.toml").write_bytes(text)
+        return here("check", "fuzzed.toml")
+
+    ask(map(spec, seeds), check)
+
+
+@pytest.mark.usefixtures("plan_only", "files")
+def test_some_command_lines(here: Callable[..., Shown]) -> None:
+    try_lines(here, range(60))
+
+
+@pytest.mark.usefixtures("plan_only")
+def test_some_specs(here: Callable[..., Shown], files: Path) -> None:
+    try_specs(here, files, range(300))
+
+
+@pytest.mark.full
+@pytest.mark.usefixtures("plan_only", "files")
+@pytest.mark.parametrize("part", range(10))
+def test_command_lines(here: Callable[..., Shown], part: int) -> None:
+    try_lines(here, range(part * LINES // 10, (part + 1) * LINES // 10))
+
+
+@pytest.mark.full
+@pytest.mark.usefixtures("plan_only")
+@pytest.mark.parametrize("part", range(10))
+def test_specs(here: Callable[..., Shown], files: Path, part: int) -> None:
+    try_specs(here, files, range(part * SPECS // 10, (part + 1) * SPECS // 10))
+
+
+@pytest.mark.full
+def test_command_lines_as_processes(files: Path) -> None:
+    """A sample through the whole program, with its supervisor; what trains is left out."""
+    lines = [line for line in map(command_line, range(10_000, 10_200)) if "check" not in line][:PROCESSES]
+
+    def run(line: list[str]) -> Shown:
+        command = [sys.executable, "-m", "epsilometer", *line]
+        done = subprocess.run(command, cwd=files, capture_output=True, text=True, check=False)
+        return Shown(done.returncode, done.stdout, done.stderr)
+
+    ask(lines, run)
