@@ -12,10 +12,19 @@ import numpy as np
 from jax_privacy import auditing
 from scipy import optimize, special, stats
 
-from epsilometer import ClopperPearson, EProcess, ExactRank, GaussianClaim, PairedRuns, Simultaneous, UnionBound
+from epsilometer import PairedRuns
 from epsilometer.accounting import DpSgd, curve
-from epsilometer.bounds import BestOnSame, Method, draw_worlds
-from epsilometer.claims import Claim
+from epsilometer.bounds import (
+    BestOnSame,
+    ClopperPearson,
+    EProcess,
+    ExactRank,
+    Method,
+    Simultaneous,
+    UnionBound,
+    draw_worlds,
+)
+from epsilometer.claims import Claim, GaussianClaim
 
 ALPHA = 0.05
 DEFAULT = "exact rank (default)"

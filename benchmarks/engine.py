@@ -28,7 +28,9 @@ import torch
 from opacus import PrivacyEngine
 from torch import nn
 
-from epsilometer import Dataset, Recipe, train
+from epsilometer import Recipe
+from epsilometer.data import Dataset
+from epsilometer.training import train
 from epsilometer.training.modules import small_cnn
 
 warnings.filterwarnings("ignore")

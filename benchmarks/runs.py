@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from epsilometer.audit import Executor, Inline, Local, SqliteStore, run_directory, spec_from_dict
-from epsilometer.audit.directory import STORE
-from epsilometer.audit.executors.executor import Job, play_group
-from epsilometer.audit.groups import Groups
-from epsilometer.audit.tally import Tally
+from epsilometer.auditing import Executor, Inline, Local, SqliteStore, run_directory, spec_from_dict
+from epsilometer.auditing.directory import STORE
+from epsilometer.auditing.executors.executor import Job, play_group
+from epsilometer.auditing.groups import Groups
+from epsilometer.auditing.tally import Tally
 from epsilometer.evidence import Trial
 
 

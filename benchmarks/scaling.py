@@ -13,7 +13,9 @@ import time
 
 import numpy as np
 
-from epsilometer import Dataset, Recipe, train_many
+from epsilometer import Recipe
+from epsilometer.data import Dataset
+from epsilometer.training import train_many
 
 N, FEATURES = 6000, 784
 

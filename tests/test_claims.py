@@ -5,8 +5,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from epsilometer import CurveClaim, GaussianClaim, InvalidInput, PointClaim, Relation, RelationMismatch
-from epsilometer.claims import require_same_relation
+from epsilometer import PointClaim
+from epsilometer.claims import CurveClaim, GaussianClaim, Relation, require_same_relation
+from epsilometer.errors import InvalidInput, RelationMismatch
 
 epsilons = st.floats(0, 20)
 deltas = st.floats(0, 0.5)

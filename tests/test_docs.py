@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from epsilometer import run, summary
-from epsilometer.audit import Spec, parse_spec, template
+from epsilometer.auditing import Spec, parse_spec, template
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

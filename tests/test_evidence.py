@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
 
-from epsilometer import Counts, EvidenceMismatch, InvalidInput, Membership, OneRun, PairedRuns, clopper_pearson
+from epsilometer import PairedRuns
+from epsilometer.bounds import clopper_pearson
+from epsilometer.errors import EvidenceMismatch, InvalidInput
+from epsilometer.evidence import Counts, Membership, OneRun
 
 
 def test_scores_are_copied_and_frozen() -> None:

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from epsilometer import DpSgd, GaussianClaim, InvalidInput, Relation, account, calibrate, compare, curve
-from epsilometer.accounting import ACCOUNTANTS, epsilon_floor, pld
+from epsilometer import DpSgd, account
+from epsilometer.accounting import ACCOUNTANTS, calibrate, compare, curve, epsilon_floor, pld
 from epsilometer.accounting.renyi import log_moment
+from epsilometer.claims import GaussianClaim, Relation
+from epsilometer.errors import InvalidInput
 
 SETTINGS = [DpSgd(0.05, 1.0, 200), DpSgd(0.01, 4.0, 5000), DpSgd(0.3, 3.0, 50), DpSgd(1.0, 5.0, 10)]
 

@@ -2,9 +2,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from epsilometer import ClipBkd, Dataset, DpSgdTraining, Gradient, InvalidInput, Recipe, Relation, digits
-from epsilometer.adversaries import ADVERSARIES, Game
+from epsilometer import DpSgdTraining, Recipe
+from epsilometer.adversaries import ADVERSARIES, ClipBkd, Game, Gradient
 from epsilometer.adversaries.clipbkd import least_singular_direction
+from epsilometer.claims import Relation
+from epsilometer.data import Dataset, digits
+from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN, OUT
 from epsilometer.subjects import Controls, Sees
 

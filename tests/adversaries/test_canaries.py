@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
-from epsilometer import Dataset, DpSgdTraining, InvalidInput, OneRun, PointClaim, Recipe, Relation, digits, run
+from epsilometer import DpSgdTraining, PointClaim, Recipe, run
 from epsilometer.adversaries import ADVERSARIES, Canaries
-from epsilometer.audit import Outcome, Plan, parse_spec
+from epsilometer.auditing import Outcome, Plan, parse_spec
 from epsilometer.bounds import OneRunPoint, one_run
-from epsilometer.evidence import IN
+from epsilometer.claims import Relation
+from epsilometer.data import Dataset, digits
+from epsilometer.errors import InvalidInput
+from epsilometer.evidence import IN, OneRun
 from epsilometer.training import network_for
 
 

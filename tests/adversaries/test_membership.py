@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from epsilometer import Dataset, DpSgdTraining, InvalidInput, OneRun, PointClaim, Recipe, Relation, noise_for, run
+from epsilometer import DpSgdTraining, PointClaim, Recipe, noise_for, run
 from epsilometer.adversaries import Game, MembershipAttack
-from epsilometer.audit import Outcome, Plan, parse_spec
+from epsilometer.auditing import Outcome, Plan, parse_spec
 from epsilometer.bounds import OneRunPoint, Threshold
+from epsilometer.claims import Relation
+from epsilometer.data import Dataset
+from epsilometer.errors import InvalidInput
+from epsilometer.evidence import OneRun
 from epsilometer.subjects import Trained
 from epsilometer.training import record_losses
 

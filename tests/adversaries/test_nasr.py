@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from epsilometer import Dataset, DpSgdTraining, InvalidInput, Recipe, Relation, digits, train
+from epsilometer import DpSgdTraining, Recipe
 from epsilometer.adversaries import (
     ADVERSARIES,
     LADDER,
@@ -27,11 +27,14 @@ from epsilometer.adversaries import (
 from epsilometer.adversaries.adaptive_poison import _Simulated
 from epsilometer.adversaries.malicious_dataset import unlearnable
 from epsilometer.adversaries.static_poison import static_poison
-from epsilometer.audit import Plan, claim_curve
-from epsilometer.audit.plan import _crafted
+from epsilometer.auditing import Plan, claim_curve
+from epsilometer.auditing.plan import _crafted
+from epsilometer.claims import Relation
+from epsilometer.data import Dataset, digits
+from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN, OUT, PerStep
 from epsilometer.subjects import Access, Observer, WhiteModel
-from epsilometer.training import initial_parameters, network_for, record_losses
+from epsilometer.training import initial_parameters, network_for, record_losses, train
 from epsilometer.training.threefry import trial_key
 
 SEED = np.random.SeedSequence(0)

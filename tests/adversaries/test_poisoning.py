@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from epsilometer import ClipBkd, Dataset, DpSgdTraining, InvalidInput, PointClaim, Recipe, Relation, digits, run
-from epsilometer.adversaries import Backdoor, Game, two_worlds
+from epsilometer import DpSgdTraining, PointClaim, Recipe, run
+from epsilometer.adversaries import Backdoor, ClipBkd, Game, two_worlds
 from epsilometer.adversaries.clipbkd import least_singular_direction
-from epsilometer.audit import Plan
+from epsilometer.auditing import Plan
+from epsilometer.claims import Relation
+from epsilometer.data import Dataset, digits
+from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN, OUT
 from epsilometer.subjects import Trained
 from epsilometer.training import record_losses, train

@@ -2,10 +2,12 @@
 
 import numpy as np
 
-from epsilometer import DpSgdTraining, Recipe, Relation, digits
+from epsilometer import DpSgdTraining, Recipe
 from epsilometer.adversaries import AdaptivePoison, ClipBkd, StaticPoison
 from epsilometer.adversaries.remember import remembered
 from epsilometer.adversaries.static_poison import static_poison
+from epsilometer.claims import Relation
+from epsilometer.data import digits
 
 
 def test_equal_seeds_are_the_same_and_others_are_not() -> None:

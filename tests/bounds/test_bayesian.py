@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special
 
-from epsilometer import BestOnSame, Counts, Fixed, InvalidInput, OneRun, PairedRuns, PointClaim, Split, UnionBound
-from epsilometer.bounds import Kind, epsilon_from_rates
+from epsilometer import PairedRuns, PointClaim
+from epsilometer.bounds import BestOnSame, Fixed, Kind, Split, UnionBound, epsilon_from_rates
 from epsilometer.bounds.bayesian import bayesian
-from epsilometer.errors import EvidenceMismatch
+from epsilometer.errors import EvidenceMismatch, InvalidInput
+from epsilometer.evidence import Counts, OneRun
 from epsilometer.plain import plain
 
 EXTREMES = [

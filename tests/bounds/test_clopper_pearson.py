@@ -3,8 +3,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epsilometer import BestOnSame, Counts, Fixed, InvalidInput, PairedRuns, Split, UnionBound, clopper_pearson
-from epsilometer.bounds import Kind, epsilon_from_rates, method_named, upper_limit
+from epsilometer import PairedRuns
+from epsilometer.bounds import (
+    BestOnSame,
+    Fixed,
+    Kind,
+    Split,
+    UnionBound,
+    clopper_pearson,
+    epsilon_from_rates,
+    method_named,
+    upper_limit,
+)
+from epsilometer.errors import InvalidInput
+from epsilometer.evidence import Counts
 
 STRATEGIES = [UnionBound(), Split(), Fixed(0.5), BestOnSame(), UnionBound(thresholds=(0.0, 1.0))]
 scores = st.lists(

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from epsilometer import GaussianClaim, InvalidInput, PairedRuns
+from epsilometer import PairedRuns
 from epsilometer.bounds import Kind
 from epsilometer.bounds.cosine import Cosines, cosine_canaries, gaussian_pair_delta, gaussian_pair_epsilon
-from epsilometer.claims import Relation
-from epsilometer.errors import EvidenceMismatch
+from epsilometer.claims import GaussianClaim, Relation
+from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.plain import plain
 
 DELTA = 1e-6

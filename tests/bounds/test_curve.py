@@ -1,26 +1,20 @@
 import numpy as np
 import pytest
 
-from epsilometer import (
+from epsilometer import PairedRuns, PointClaim
+from epsilometer.bounds import (
     BestOnSame,
     ClopperPearson,
-    Counts,
-    EvidenceMismatch,
     ExactRank,
-    GaussianClaim,
-    InvalidInput,
-    Membership,
-    OneRun,
-    PairedRuns,
-    PointClaim,
-    Relation,
-    RelationMismatch,
+    Kind,
     UnionBound,
     clopper_pearson,
     largest_noise_multiplier,
     refute_curve,
 )
-from epsilometer.bounds import Kind
+from epsilometer.claims import GaussianClaim, Relation
+from epsilometer.errors import EvidenceMismatch, InvalidInput, RelationMismatch
+from epsilometer.evidence import Counts, Membership, OneRun
 
 
 def runs(mu: float, n: int = 500, seed: int = 1) -> PairedRuns:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from epsilometer import Counts, EvidenceMismatch, GaussianClaim, InvalidInput, OneRun, PairedRuns, Relation
+from epsilometer import PairedRuns
 from epsilometer.bounds import (
     BestOnSame,
     ClopperPearson,
@@ -19,7 +19,9 @@ from epsilometer.bounds import (
     refute_curve,
     refute_step,
 )
-from epsilometer.evidence import PerStep
+from epsilometer.claims import GaussianClaim, Relation
+from epsilometer.errors import EvidenceMismatch, InvalidInput
+from epsilometer.evidence import Counts, OneRun, PerStep
 
 RNG = np.random.default_rng(0)
 RUNS = PairedRuns(RNG.normal(size=400), RNG.normal(1.0, size=400))

@@ -9,23 +9,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from epsilometer import (
+from epsilometer import PairedRuns, PointClaim, exact_rank
+from epsilometer.bounds import (
+    METHODS,
+    BestOnSame,
     ClopperPearson,
-    Counts,
     EProcess,
-    EvidenceMismatch,
     ExactRank,
-    GaussianClaim,
-    InvalidInput,
-    OneRun,
-    PairedRuns,
-    PointClaim,
     Simultaneous,
-    exact_rank,
+    draw_worlds,
+    eprocess,
+    method_as_dict,
+    method_named,
 )
-from epsilometer.bounds import METHODS, BestOnSame, draw_worlds, eprocess, method_as_dict, method_named
 from epsilometer.bounds.eprocess import _log_factor
 from epsilometer.bounds.rank_pairs import Gaussians, Points, Ranks, Single, p_values
+from epsilometer.claims import GaussianClaim
+from epsilometer.errors import EvidenceMismatch, InvalidInput
+from epsilometer.evidence import Counts, OneRun
 
 CERTIFIED = [ExactRank(), ExactRank(calibrated=False), ExactRank(rank=1), EProcess(), ClopperPearson(Simultaneous())]
 names = st.sampled_from(sorted(set(METHODS) - {"fixed", "one-run-point"}))

@@ -10,22 +10,14 @@ from hypothesis import strategies as st
 from jax_privacy import auditing
 from scipy import optimize, stats
 
-from epsilometer import (
-    Counts,
-    CurveClaim,
-    GaussianClaim,
-    InvalidInput,
-    Membership,
-    OneRun,
-    PairedRuns,
-    PointClaim,
-)
+from epsilometer import PairedRuns, PointClaim
 from epsilometer.bounds import Guesses, Kind
 from epsilometer.bounds.one_run import one_run, one_run_epsilon, one_run_p_value
 from epsilometer.bounds.one_run_fdp import _least_fpr, one_run_fdp, one_run_fdp_epsilon, refute_one_run
 from epsilometer.bounds.several_runs import pool_runs
-from epsilometer.claims import Claim
-from epsilometer.errors import EvidenceMismatch, RelationMismatch
+from epsilometer.claims import Claim, CurveClaim, GaussianClaim
+from epsilometer.errors import EvidenceMismatch, InvalidInput, RelationMismatch
+from epsilometer.evidence import Counts, Membership, OneRun
 
 
 def run_with(canaries: int, guesses: int, correct: int, group_size: int = 1) -> OneRun:

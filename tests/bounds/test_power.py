@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from epsilometer import (
+from epsilometer import PairedRuns, PointClaim
+from epsilometer.bounds import (
     ClopperPearson,
     ExactRank,
-    GaussianClaim,
-    InvalidInput,
-    PairedRuns,
-    PointClaim,
+    attack_strength,
+    blind_spot,
     eps_opt,
     refutation_power,
     trials_to_refute,
 )
-from epsilometer.bounds import attack_strength, blind_spot
+from epsilometer.claims import GaussianClaim
+from epsilometer.errors import InvalidInput
 
 
 def test_eps_opt_grows_with_trials_and_shrinks_with_groups() -> None:

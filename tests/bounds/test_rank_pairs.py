@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from epsilometer import ExactRank, PairedRuns, PointClaim
+from epsilometer import PairedRuns, PointClaim
+from epsilometer.bounds import ExactRank
 from epsilometer.bounds.rank_pairs import Gaussians, Points, Ranks, Single, total_p_value
 
 ALPHA = 0.05

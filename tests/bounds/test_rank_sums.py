@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from epsilometer import ExactRank, GaussianClaim, PairedRuns, PointClaim, largest_noise_multiplier, refute_curve
+from epsilometer import PairedRuns, PointClaim
 from epsilometer.accounting import DpSgd, curve
-from epsilometer.bounds import draw_worlds
+from epsilometer.bounds import ExactRank, draw_worlds, largest_noise_multiplier, refute_curve
 from epsilometer.bounds.rank_sums import PARTS, rank_sums
 from epsilometer.bounds.ties import DRAWS, NEEDED, break_ties
-from epsilometer.claims import Claim
+from epsilometer.claims import Claim, GaussianClaim
 
 Q, SIGMA, STEPS = 0.1, 1.3860192220027354, 100  # the default training, ε = 4 at δ = 1e-5
 CLAIM = curve(DpSgd(Q, SIGMA, STEPS))

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from epsilometer import InvalidInput
 from epsilometer.bounds import epsilon_from_rates, upper_limit
 from epsilometer.claims import PointClaim
+from epsilometer.errors import InvalidInput
 
 
 @given(st.integers(1, 3000), st.data(), st.floats(1e-6, 0.5))

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from epsilometer import Counts, Fixed, InvalidInput, OneRun, PairedRuns, PointClaim, Split, UnionBound
-from epsilometer.bounds import Kind
+from epsilometer import PairedRuns, PointClaim
+from epsilometer.bounds import Fixed, Kind, Split, UnionBound
 from epsilometer.bounds.ratio import bailey, bailey_limit, katz_log, katz_log_limit
-from epsilometer.errors import EvidenceMismatch
+from epsilometer.errors import EvidenceMismatch, InvalidInput
+from epsilometer.evidence import Counts, OneRun
 from epsilometer.plain import plain
 from mechanisms import least_favourable
 

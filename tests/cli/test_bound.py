@@ -15,7 +15,7 @@ from program import Shown
 from pyarrow import parquet
 
 from epsilometer.accounting import DpSgd, curve
-from epsilometer.audit import decide
+from epsilometer.auditing import decide
 from epsilometer.bounds import EProcess, ExactRank, OneRunPoint, refute_curve
 from epsilometer.claims import Claim, PointClaim
 from epsilometer.cli.columns import find_columns

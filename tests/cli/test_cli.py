@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epsilometer import InvalidInput, __version__
+from epsilometer import __version__
 from epsilometer.cli.scores import parse_scores
+from epsilometer.errors import InvalidInput
 
 QUICK = "[training]\nsteps = 4\nsample_rate = 0.3\n[audit]\ntrials = 60\n"
 

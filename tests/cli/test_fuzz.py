@@ -42,7 +42,7 @@ def plan_only(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(_: object) -> None:
         raise typer.Exit(0)
 
-    monkeypatch.setattr("epsilometer.audit.preview", stop)
+    monkeypatch.setattr("epsilometer.auditing.preview", stop)
     monkeypatch.setattr(app_module, "app", typer.main.get_command(app_module.app))
     monkeypatch.setattr("epsilometer.data.digits", functools.cache(digits))
 

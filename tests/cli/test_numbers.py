@@ -10,9 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from program import Shown
 
-from epsilometer import InvalidInput
-from epsilometer.audit import parse_spec
+from epsilometer.auditing import parse_spec
 from epsilometer.cli import scores
+from epsilometer.cli.columns import find_columns
+from epsilometer.errors import InvalidInput
 
 
 @pytest.mark.parametrize(
@@ -55,12 +56,12 @@ def test_the_quick_way_to_read_scores_reads_no_others(lines: list[str], end: str
     """Whatever it reads, the thorough way reads as well, and the same; it finds what is wrong."""
     content = end.join(["world,score,more", *lines]).encode()
     header = ["world", "score", "more"]
-    found = scores._plain_rows(content, header, "world")
+    found = scores._plain_rows(content, header, find_columns(header, "world"))
     if found is None:
         return
     reader = csv.reader(scores._lines(content), skipinitialspace=True)
     next(reader)
-    for quick, thorough in zip(found, scores._any_rows(reader, header, "world"), strict=True):
+    for quick, thorough in zip(found, scores._any_rows(reader, header, find_columns(header, "world")), strict=True):
         np.testing.assert_array_equal(quick, thorough)
 
 

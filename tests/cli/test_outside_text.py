@@ -9,9 +9,11 @@ from typing import ClassVar
 
 import pytest
 
-from epsilometer import Gradient, InvalidInput, PairedRuns
-from epsilometer.audit import STORE, SqliteStore, spec_from_dict
+from epsilometer import PairedRuns
+from epsilometer.adversaries import Gradient
+from epsilometer.auditing import STORE, SqliteStore, spec_from_dict
 from epsilometer.cli import output
+from epsilometer.errors import InvalidInput
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e\u009b31m"
 PLAN = spec_from_dict({"training": {"steps": 3}, "audit": {"trials": 25}}).plan()

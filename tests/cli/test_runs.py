@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from epsilometer.audit import STORE, TEMPLATES, parse_spec, template
+from epsilometer.auditing import STORE, TEMPLATES, parse_spec, template
 
 QUICK = "[training]\nsteps = 5\n[audit]\ntrials = 30\n"
 
@@ -182,8 +182,8 @@ def _store_of_another_world(path: Path) -> None:
     import hashlib
     import sqlite3
 
-    from epsilometer.audit import SqliteStore
-    from epsilometer.audit.store_file import SCHEMA_VERSION, run_checksum
+    from epsilometer.auditing import SqliteStore
+    from epsilometer.auditing.store_file import SCHEMA_VERSION, run_checksum
 
     SqliteStore(path).close()
     plan = '{"evidence": "PairedRuns", "trials": 3, "faults": {}, "delta": 0.1, "adversary": {"name": ["x"]}}'
@@ -223,7 +223,7 @@ def test_one_odd_store_does_not_hide_the_others(where: Path, tmp_path: Path) -> 
 
 
 def test_a_whole_disk_is_not_looked_through(here, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from epsilometer.audit import SqliteStore, directory
+    from epsilometer.auditing import SqliteStore, directory
 
     for i in range(30):
         (place / "wide" / f"{i:02}" / "deep").mkdir(parents=True)

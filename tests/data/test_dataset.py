@@ -3,8 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from epsilometer import Dataset, InvalidInput, digits
-from epsilometer.data import DATASETS, load
+from epsilometer.data import DATASETS, Dataset, digits, load
+from epsilometer.errors import InvalidInput
 
 
 def test_digits_are_scaled_and_complete() -> None:

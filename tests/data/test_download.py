@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from epsilometer import InvalidInput
 from epsilometer.data.download import Remote, checksum, fetch
 from epsilometer.data.files import Files
+from epsilometer.errors import InvalidInput
 
 BODY = bytes(range(256)) * 9000  # more than two chunks
 MD5 = "md5:" + hashlib.md5(BODY).hexdigest()

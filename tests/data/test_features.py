@@ -4,8 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from epsilometer import Dataset, InvalidInput
-from epsilometer.data import Extractor, FeatureDataset, load
+from epsilometer.data import Dataset, Extractor, FeatureDataset, load
+from epsilometer.errors import InvalidInput
 
 RNG = np.random.default_rng(2)
 SHAPES = ((32, 3, 3, 3), (64, 32, 3, 3), (128, 64, 3, 3))

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from epsilometer import InvalidInput
 from epsilometer.data import load
 from epsilometer.data.cifar10 import CLASS_NAMES
+from epsilometer.errors import InvalidInput
 
 RNG = np.random.default_rng(0)
 PIXELS = RNG.integers(0, 256, (30, 28, 28), dtype=np.uint8)

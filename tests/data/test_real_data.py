@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from epsilometer import InvalidInput
 from epsilometer.data import load
+from epsilometer.errors import InvalidInput
 
 DEBIAN = Path("/usr/share/datasets/fashion-mnist")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from epsilometer import InvalidInput
 from epsilometer.data import load
+from epsilometer.errors import InvalidInput
 
 RNG = np.random.default_rng(1)
 ROW = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, {}, 0, 40, {}, {}"

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from epsilometer import InvalidInput
 from epsilometer.data import load
 from epsilometer.data.download import Remote, fetch
 from epsilometer.data.features import Extractor
+from epsilometer.errors import InvalidInput
 
 MEGABYTE = bytes(1 << 20)
 PACKED = gzip.compress(MEGABYTE, 1)  # gzipped files may follow each other in one

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.adversaries import ADVERSARIES
-from epsilometer.audit import Inline, MemoryStore, Plan, play, spec_from_dict
+from epsilometer.auditing import Inline, MemoryStore, Plan, play, spec_from_dict
 from epsilometer.errors import InvalidInput
 from epsilometer.training import register
 

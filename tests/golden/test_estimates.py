@@ -2,10 +2,12 @@
 
 import pytest
 
-from epsilometer import Counts, GaussianClaim, clopper_pearson
+from epsilometer.bounds import clopper_pearson
 from epsilometer.bounds.bayesian import bayesian
 from epsilometer.bounds.cosine import gaussian_pair_epsilon
 from epsilometer.bounds.ratio import bailey_limit, katz_log_limit
+from epsilometer.claims import GaussianClaim
+from epsilometer.evidence import Counts
 
 LIMITS = {"katz-log": katz_log_limit, "bailey": bailey_limit}
 

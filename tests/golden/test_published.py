@@ -4,8 +4,10 @@ import math
 
 import pytest
 
-from epsilometer import Counts, DpSgd, GaussianClaim, account, clopper_pearson, eps_opt
-from epsilometer.bounds import epsilon_from_rates, upper_limit
+from epsilometer import DpSgd, account
+from epsilometer.bounds import clopper_pearson, eps_opt, epsilon_from_rates, upper_limit
+from epsilometer.claims import GaussianClaim
+from epsilometer.evidence import Counts
 
 FMNIST = {"sample_rate": 250 / 6000, "steps": 576}  # 24 epochs of batches of 250 of 6000 records
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from epsilometer import GaussianClaim, InvalidInput
+from epsilometer.claims import GaussianClaim
+from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms import PrivateRidge, example_records, norm_limit, paper_sensitivity, proved_sensitivity
 
 

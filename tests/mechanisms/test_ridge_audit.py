@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from epsilometer import InvalidInput
+from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms import PrivateRidge, audit_ridge, craft_poison, example_records, midpoint_epsilon
 from epsilometer.plain import plain
 

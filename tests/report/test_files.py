@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from epsilometer.audit import AuditResult, run, run_directory, spec_from_dict
+from epsilometer.auditing import AuditResult, run, run_directory, spec_from_dict
 from epsilometer.errors import InvalidInput
 from epsilometer.report import write_results
 

@@ -5,9 +5,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from epsilometer import Dataset, digits
 from epsilometer.adversaries import LADDER
-from epsilometer.audit import spec_from_dict
+from epsilometer.auditing import spec_from_dict
+from epsilometer.data import Dataset, digits
 from epsilometer.report.rungs import Ladder, Rung, ladder_figure
 from epsilometer.reproductions import REPRODUCTIONS, Session, annamalai_init, ladder_of, nasr_ladder
 from epsilometer.reproductions.cebere_gcr import tumours

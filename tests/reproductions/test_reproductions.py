@@ -13,8 +13,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from epsilometer import Dataset, DpSgdTraining, InvalidInput
-from epsilometer.audit import SqliteStore, run, run_directory, spec_from_dict
+from epsilometer import DpSgdTraining
+from epsilometer.auditing import SqliteStore, run, run_directory, spec_from_dict
+from epsilometer.data import Dataset
+from epsilometer.errors import InvalidInput
 from epsilometer.reproductions import (
     REPRODUCTIONS,
     Reproduction,

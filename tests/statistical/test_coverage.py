@@ -13,24 +13,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from epsilometer import (
+from epsilometer import PairedRuns, PointClaim
+from epsilometer.accounting import DpSgd, curve
+from epsilometer.bounds import (
     BestOnSame,
     ClopperPearson,
-    Counts,
     EProcess,
     ExactRank,
     Fixed,
-    GaussianClaim,
-    PairedRuns,
-    PointClaim,
     Simultaneous,
     Split,
     UnionBound,
     clopper_pearson,
+    draw_worlds,
     refute_curve,
 )
-from epsilometer.accounting import DpSgd, curve
-from epsilometer.bounds import draw_worlds
+from epsilometer.claims import GaussianClaim
+from epsilometer.evidence import Counts
 from mechanisms import MECHANISMS, QUICK, Mechanism, least_favourable
 
 ALPHA = 0.05

@@ -8,21 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from epsilometer import (
-    Dataset,
-    DpSgdTraining,
-    Faults,
-    GaussianClaim,
-    GradientSteps,
-    Plan,
-    Recipe,
-    claim_curve,
-    digits,
-    run,
-)
-from epsilometer.audit import noise_for
+from epsilometer import DpSgdTraining, Plan, Recipe, claim_curve, run
+from epsilometer.adversaries import GradientSteps
+from epsilometer.auditing import noise_for
 from epsilometer.bounds import refute_step
+from epsilometer.claims import GaussianClaim
+from epsilometer.data import Dataset, digits
 from epsilometer.evidence import IN, PerStep
+from epsilometer.subjects import Faults
 
 ALPHA, REPETITIONS = 0.05, 400
 

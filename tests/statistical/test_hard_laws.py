@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from epsilometer import ClopperPearson, EProcess, ExactRank, GaussianClaim, PairedRuns, PointClaim, Split, UnionBound
-from epsilometer.bounds import Simultaneous
+from epsilometer import PairedRuns, PointClaim
+from epsilometer.bounds import ClopperPearson, EProcess, ExactRank, Simultaneous, Split, UnionBound
+from epsilometer.claims import GaussianClaim
 
 ALPHA = 0.05
 METHODS = {

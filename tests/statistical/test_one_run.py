@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from epsilometer import GaussianClaim, OneRun, PointClaim
+from epsilometer import PointClaim
 from epsilometer.accounting import calibrate
 from epsilometer.bounds.one_run import one_run, one_run_epsilon, one_run_p_value
 from epsilometer.bounds.one_run_fdp import one_run_fdp, one_run_fdp_epsilon, refute_one_run
 from epsilometer.bounds.several_runs import pool_runs
+from epsilometer.claims import GaussianClaim
+from epsilometer.evidence import OneRun
 from mechanisms import MECHANISMS, Mechanism, constant, least_favourable, randomized_response
 
 ALPHA = 0.05

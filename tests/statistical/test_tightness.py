@@ -8,19 +8,19 @@ import pytest
 from jax_privacy import auditing
 from scipy import stats
 
-from epsilometer import (
-    Counts,
+from epsilometer import PairedRuns
+from epsilometer.bounds import (
     EProcess,
     ExactRank,
     Fixed,
-    GaussianClaim,
-    PairedRuns,
     Simultaneous,
     Split,
     UnionBound,
     clopper_pearson,
     trials_to_refute,
 )
+from epsilometer.claims import GaussianClaim
+from epsilometer.evidence import Counts
 
 N, DELTA, SEEDS = 1000, 1e-5, 24
 ORACLE = {0.5: 0.491, 1.0: 1.449, 2.0: 3.202, 4.0: 5.100}  # REFERENCE: best threshold known, Clopper–Pearson, 400 seeds

@@ -17,38 +17,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epsilometer import (
-    Access,
+from epsilometer import DpSgdTraining, Plan, PointClaim, Recipe, claim_curve, run, summary
+from epsilometer.adversaries import (
+    ADVERSARIES,
+    Adversary,
     Api,
     Canaries,
     ClipBkd,
-    Dataset,
-    DpSgdTraining,
-    ExactRank,
-    Faults,
+    Game,
     Gradient,
     GradientSteps,
-    Insertion,
-    InvalidInput,
     MembershipAttack,
-    Observer,
-    OneRunPoint,
-    Plan,
-    PointClaim,
-    Recipe,
-    Relation,
-    Subject,
-    claim_curve,
-    digits,
-    run,
-    summary,
-    to_json,
 )
-from epsilometer.adversaries import ADVERSARIES, Adversary, Game
-from epsilometer.audit.per_step import ComposedSteps
-from epsilometer.bounds import BestOnSame, ClopperPearson
+from epsilometer.auditing.per_step import ComposedSteps
+from epsilometer.bounds import BestOnSame, ClopperPearson, ExactRank, OneRunPoint
+from epsilometer.claims import Relation
+from epsilometer.data import Dataset, digits
+from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN, OUT, PairedRuns
-from epsilometer.subjects import Controls, Sees, ThreatModel, WhiteModel
+from epsilometer.report import to_json
+from epsilometer.subjects import Access, Controls, Faults, Insertion, Observer, Sees, Subject, ThreatModel, WhiteModel
 from epsilometer.training import MODELS, modules
 
 SEED = np.random.SeedSequence(3)

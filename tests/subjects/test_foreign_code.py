@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from epsilometer.audit import SqliteStore
+from epsilometer.auditing import SqliteStore
 
 HERE = Path(__file__).parent
 

@@ -11,10 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from epsilometer import Dataset, InvalidInput, Recipe, Watcher, digits, train, train_many
+from epsilometer import Recipe
+from epsilometer.data import Dataset, digits
+from epsilometer.errors import InvalidInput
 from epsilometer.training import (
     Network,
     TrainingDiverged,
+    Watcher,
     blas,
     compiled,
     fast,
@@ -22,6 +25,8 @@ from epsilometer.training import (
     median_gradient_norm,
     network_for,
     threefry,
+    train,
+    train_many,
 )
 from epsilometer.training.sampling import sample
 

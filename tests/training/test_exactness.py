@@ -13,8 +13,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from epsilometer import Dataset, Recipe, train
-from epsilometer.training import initial_parameters, network_for, threefry
+from epsilometer import Recipe
+from epsilometer.data import Dataset
+from epsilometer.training import initial_parameters, network_for, threefry, train
 from epsilometer.training.models import AUTOMATIC_STABILITY
 from epsilometer.training.sampling import sample
 

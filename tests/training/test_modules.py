@@ -8,8 +8,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from epsilometer import Dataset, InvalidInput, Recipe, digits, train
-from epsilometer.training import ModuleNetwork, Network, Watcher, frozen_features, network_for, register
+from epsilometer import Recipe
+from epsilometer.data import Dataset, digits
+from epsilometer.errors import InvalidInput
+from epsilometer.training import ModuleNetwork, Network, Watcher, frozen_features, network_for, register, train
 from epsilometer.training.modules import small_cnn
 
 # Torch says that attention could be faster under vmap; Opacus' hooks that inputs need no gradients.

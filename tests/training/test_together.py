@@ -5,8 +5,10 @@ from itertools import count
 import numpy as np
 import pytest
 
-from epsilometer import Dataset, InvalidInput, Recipe, Watcher, train, train_many
-from epsilometer.training import threefry, together
+from epsilometer import Recipe
+from epsilometer.data import Dataset
+from epsilometer.errors import InvalidInput
+from epsilometer.training import Watcher, threefry, together, train, train_many
 from epsilometer.training.sampling import sample
 
 BACKENDS = ["portable", "compiled"]

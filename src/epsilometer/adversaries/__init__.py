@@ -4,6 +4,7 @@ from epsilometer.adversaries.adaptive_poison import AdaptivePoison
 from epsilometer.adversaries.api import Api
 from epsilometer.adversaries.backdoor import Backdoor
 from epsilometer.adversaries.canaries import Canaries
+from epsilometer.adversaries.catalogue import Catalogue
 from epsilometer.adversaries.clipbkd import ClipBkd
 from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.adversaries.gradient import Gradient
@@ -19,9 +20,9 @@ from epsilometer.adversaries.worst_case_init import WorstCaseInit
 _NASR = (Api, StaticPoison, Intermediate, AdaptivePoison, Gradient, MaliciousDataset)  # from weak to strong
 LADDER: tuple[str, ...] = tuple(adversary.name for adversary in _NASR)
 _OF_RECORDS = (ClipBkd, Backdoor, Canaries, MembershipAttack, LearnedScore)
-ADVERSARIES: dict[str, type[Adversary]] = {
-    adversary.name: adversary for adversary in (*_NASR, GradientSteps, HiddenState, WorstCaseInit, *_OF_RECORDS)
-}
+ADVERSARIES = Catalogue(
+    {adversary.name: adversary for adversary in (*_NASR, GradientSteps, HiddenState, WorstCaseInit, *_OF_RECORDS)}
+)
 
 __all__ = [
     "ADVERSARIES",

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from epsilometer.adversaries import Adversary
-    from epsilometer.audit import Executor, Plan, Progress, SqliteStore
+    from epsilometer.auditing import Executor, Plan, Progress, SqliteStore
 
 
 def audit(
@@ -98,7 +98,7 @@ def audit(
 
     - `epsilometer audit my.toml --out results --executor ray --address 10.0.0.1:6379`
     """
-    from epsilometer.audit import Outcome, StoreError, TrialsFailed, executor_named, run, run_directory
+    from epsilometer.auditing import Outcome, StoreError, TrialsFailed, executor_named, run, run_directory
     from epsilometer.report import summary, to_json, write_results
 
     plan, rivals = chosen_plan(
@@ -137,7 +137,7 @@ def _decided(
     plan: Plan, rivals: Sequence[Adversary], out: Path | None, executor: Executor, told: Progress | None
 ) -> Plan:
     """The plan with one of the adversaries: that of the run in `out`, or else the one that a pilot chooses."""
-    from epsilometer.audit import begun_in, choose_adversary, pilot_directory
+    from epsilometer.auditing import begun_in, choose_adversary, pilot_directory
 
     if len(rivals) == 1:
         return plan

@@ -87,7 +87,7 @@ def _prepare(out: Path) -> None:
 def _write(cells: list[Cell], out: Path) -> None:
     import json
 
-    from epsilometer.audit.whole_files import write_whole
+    from epsilometer.auditing.whole_files import write_whole
     from epsilometer.plain import SCHEMA, plain
     from epsilometer.report.figures import calibration_figure
 

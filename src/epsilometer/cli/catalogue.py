@@ -22,7 +22,7 @@ def catalogue(
     """
     from epsilometer.accounting import ACCOUNTANTS
     from epsilometer.adversaries import ADVERSARIES
-    from epsilometer.audit import EXECUTORS, TEMPLATES
+    from epsilometer.auditing import EXECUTORS, TEMPLATES
     from epsilometer.bounds.catalogue import BOUNDS
     from epsilometer.data import DATASETS
     from epsilometer.reproductions import REPRODUCTIONS

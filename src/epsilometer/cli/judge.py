@@ -10,7 +10,7 @@ from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, OneRun, PairedRuns
 
 if TYPE_CHECKING:
-    from epsilometer.audit.verdict import Verdict
+    from epsilometer.auditing.verdict import Verdict
     from epsilometer.bounds import ClaimTest, Method
     from epsilometer.bounds.catalogue import Evidence, Settings
     from epsilometer.claims import Claim
@@ -119,7 +119,7 @@ def _method(name: str | None, evidence: Evidence, settings: Settings) -> Method:
 
 def _verdict(evidence: PairedRuns | OneRun, test: ClaimTest, method: Method, direction: str) -> Verdict:
     """`decide` reads scores in one direction: the one that was said or, of both, the one in which more is seen."""
-    from epsilometer.audit.verdict import decide
+    from epsilometer.auditing.verdict import decide
     from epsilometer.bounds import ClopperPearson, attack_strength
 
     if isinstance(evidence, OneRun) or direction == "higher" or test.refuted:
@@ -137,7 +137,7 @@ def _verdict_on_counts(counts: Counts, test: ClaimTest, method: Method) -> Verdi
     """Counts as scores 0 and 1 with a threshold between them."""
     import numpy as np
 
-    from epsilometer.audit.verdict import Outcome, Verdict, decide
+    from epsilometer.auditing.verdict import Outcome, Verdict, decide
 
     if not test.refuted and max(counts.out_trials, counts.in_trials) > MOST_COUNTED:
         reason = f"no violation found; of more than {MOST_COUNTED:,} trials in a world, power is not computed"

@@ -60,7 +60,7 @@ def ladder(
     - `epsilometer ladder my.toml --trials 1000 --out climbed`; the same again continues if it was stopped.
     """
     from epsilometer.adversaries import LADDER
-    from epsilometer.audit import executor_named
+    from epsilometer.auditing import executor_named
     from epsilometer.plain import plain
     from epsilometer.reproductions import Session, ladder_of
 

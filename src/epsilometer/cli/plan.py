@@ -12,7 +12,7 @@ from epsilometer.errors import InvalidInput
 
 if TYPE_CHECKING:
     from epsilometer.adversaries import Adversary
-    from epsilometer.audit import Plan
+    from epsilometer.auditing import Plan
 
 SpecFile = Annotated[Path | None, typer.Argument(help="A TOML file; without it, the embedded default.")]
 SpecOrTraining = Annotated[
@@ -100,7 +100,7 @@ def chosen_plan(
     Without its `own_bound`, what the spec says of bounds does not count, nor a number of trials that is not of worlds.
     `own_training` has the options of a training of the user's own (`_OWN`).
     """
-    from epsilometer.audit import Spec, read_spec, spec_from_dict
+    from epsilometer.auditing import Spec, read_spec, spec_from_dict
 
     options: dict[tuple[str, str], tuple[str, Any]] = {
         ("audit", "trials"): ("--trials", trials),

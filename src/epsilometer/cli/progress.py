@@ -13,7 +13,7 @@ from epsilometer.cli.output import say
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from epsilometer.audit import Snapshot
+    from epsilometer.auditing import Snapshot
 
 
 _SECONDS = 30.0  # between two lines

@@ -20,7 +20,7 @@ from epsilometer.errors import EpsilometerError, InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from epsilometer.audit import SqliteStore
+    from epsilometer.auditing import SqliteStore
     from epsilometer.reproductions import Cell, Reproduction, Row, Session
 
 
@@ -48,7 +48,7 @@ def reproduce(
     - `epsilometer reproduce jagielski-table2 --out table2` reruns all of it; the same again continues.
     """
     from epsilometer import checks
-    from epsilometer.audit import executor_named
+    from epsilometer.auditing import executor_named
     from epsilometer.reproductions import Session, reproduction_named
 
     chosen = reproduction_named(name)
@@ -71,7 +71,7 @@ def measure_cells(
     line: Callable[[Reproduction, Row], str],
 ) -> list[Row]:
     """Measure cell after cell, telling each as it comes; in `out` a stopped run continues."""
-    from epsilometer.audit import StoreError, TrialsFailed
+    from epsilometer.auditing import StoreError, TrialsFailed
     from epsilometer.reproductions import VIEWS, reproduction_directory, write_rows
 
     rows: list[Row] = []

@@ -11,7 +11,7 @@ from epsilometer.cli.output import emit_json, number, print_table, say
 from epsilometer.errors import EpsilometerError, InvalidInput
 
 if TYPE_CHECKING:
-    from epsilometer.audit import StoredRun
+    from epsilometer.auditing import StoredRun
 
 _COLUMNS = ("run", "state", "trials", "claimed", "proved", "adversary", "verdict", "time")
 Listed = tuple[dict[str, Any], list[str]]  # a run for programs, and as cells of the table
@@ -45,7 +45,7 @@ def runs(
 
 def _stores(directory: Path) -> tuple[list[Path], bool]:
     """The stores to look at, and whether there can be no others."""
-    from epsilometer.audit import SEARCH_SECONDS, STORE, stores_below
+    from epsilometer.auditing import SEARCH_SECONDS, STORE, stores_below
 
     if directory.name == STORE and directory.is_file():
         return [directory], True
@@ -83,7 +83,7 @@ def _listed(path: Path, alone: bool) -> list[Listed]:
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    from epsilometer.audit import RESULTS, SqliteStore
+    from epsilometer.auditing import RESULTS, SqliteStore
 
     with SqliteStore.reading(path) as store:
         driven, found = store.is_driven, [run for run in store.runs() if not run.is_part]
@@ -127,7 +127,7 @@ def _text(column: str, row: dict[str, Any]) -> str:
 
 
 def _export(directory: Path, paths: list[Path], target: Path) -> None:
-    from epsilometer.audit import SqliteStore
+    from epsilometer.auditing import SqliteStore
     from epsilometer.report import judged_again, write_scores
 
     if len(paths) > 1:

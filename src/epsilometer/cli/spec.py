@@ -48,7 +48,7 @@ def init(
 
     - `epsilometer init my.toml --template black-box`
     """
-    from epsilometer.audit.templates import template as text_of
+    from epsilometer.auditing.templates import template as text_of
 
     text = text_of(template)
     if str(path) == "-":
@@ -95,7 +95,7 @@ def check(
 
     - `epsilometer check audit.toml --trials 5000 --json`
     """
-    from epsilometer.audit import pilot_trials, preview
+    from epsilometer.auditing import pilot_trials, preview
     from epsilometer.report import describe_preview, duration
 
     plan, rivals = chosen_plan(

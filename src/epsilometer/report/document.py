@@ -7,7 +7,7 @@ from importlib import metadata
 from typing import Any
 
 from epsilometer import __version__
-from epsilometer.audit import AuditResult
+from epsilometer.auditing import AuditResult
 from epsilometer.plain import SCHEMA, plain
 
 

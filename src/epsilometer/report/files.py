@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from epsilometer.audit import RESULTS, AuditResult, plan_of
-from epsilometer.audit.whole_files import write_whole
+from epsilometer.auditing import RESULTS, AuditResult, plan_of
+from epsilometer.auditing.whole_files import write_whole
 from epsilometer.errors import InvalidInput
 from epsilometer.report.document import to_json
 

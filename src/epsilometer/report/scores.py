@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.audit import Results, StoredRun
-from epsilometer.audit.scores import OF_A_STORE, require_scores
-from epsilometer.audit.whole_files import write_whole
+from epsilometer.auditing import Results, StoredRun
+from epsilometer.auditing.scores import OF_A_STORE, require_scores
+from epsilometer.auditing.whole_files import write_whole
 from epsilometer.bounds import EProcess
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from epsilometer.audit import AuditResult, Plan, Preview
+from epsilometer.auditing import AuditResult, Plan, Preview
 from epsilometer.bounds import Kind, Sequential
 
 Row = tuple[str, str]

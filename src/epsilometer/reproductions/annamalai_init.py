@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from epsilometer.accounting import calibrate
 from epsilometer.adversaries import WorstCaseInit
-from epsilometer.audit import Plan, claim_curve, run
+from epsilometer.auditing import Plan, claim_curve, run
 from epsilometer.data import load
 from epsilometer.report.panels import Panel, Series, panels_figure
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid

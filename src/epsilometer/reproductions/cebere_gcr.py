@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from epsilometer.adversaries import HiddenState
-from epsilometer.audit import Plan, claim_curve, run
+from epsilometer.auditing import Plan, claim_curve, run
 from epsilometer.bounds import attack_strength
 from epsilometer.claims import GaussianClaim
 from epsilometer.data import Dataset

@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from epsilometer.audit import SqliteStore
-from epsilometer.audit.directory import differences, store_in
-from epsilometer.audit.whole_files import write_whole
+from epsilometer.auditing import SqliteStore
+from epsilometer.auditing.directory import differences, store_in
+from epsilometer.auditing.whole_files import write_whole
 from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.plain import SCHEMA, plain
 from epsilometer.report import versions

@@ -10,7 +10,7 @@ from typing import Any
 
 from epsilometer.accounting import account
 from epsilometer.adversaries import Adversary
-from epsilometer.audit import Choice, Plan, choose_adversary
+from epsilometer.auditing import Choice, Plan, choose_adversary
 from epsilometer.claims import PointClaim, Relation
 from epsilometer.data import Dataset, load
 from epsilometer.data import Progress as Download

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from epsilometer.accounting import account
 from epsilometer.adversaries import Adversary, Backdoor, ClipBkd, MembershipAttack
-from epsilometer.audit import Plan, run
+from epsilometer.auditing import Plan, run
 from epsilometer.bounds import OneRunPoint, Threshold
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from epsilometer.accounting import account
 from epsilometer.adversaries import ClipBkd
-from epsilometer.audit import run
+from epsilometer.auditing import run
 from epsilometer.bounds import ClopperPearson, Fixed
 from epsilometer.claims import Relation
 from epsilometer.report.panels import Panel, Series, panels_figure

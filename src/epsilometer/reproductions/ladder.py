@@ -17,7 +17,7 @@ from epsilometer.adversaries import (
     Intermediate,
 )
 from epsilometer.adversaries.target import STATISTICS
-from epsilometer.audit import Plan, choose_adversary, run
+from epsilometer.auditing import Plan, choose_adversary, run
 from epsilometer.bounds import Kind, attack_strength, eps_opt
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PairedRuns

@@ -10,7 +10,7 @@ from typing import Any
 
 from epsilometer.accounting import calibrate
 from epsilometer.adversaries import LADDER, Api
-from epsilometer.audit import Plan, claim_curve
+from epsilometer.auditing import Plan, claim_curve
 from epsilometer.data import Dataset, load
 from epsilometer.data import Progress as Download
 from epsilometer.report.rungs import Ladder, ladder_figure

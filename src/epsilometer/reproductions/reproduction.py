@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from epsilometer.audit import Executor, MemoryStore, Progress, Store
+from epsilometer.auditing import Executor, MemoryStore, Progress, Store
 from epsilometer.data import Progress as Download
 from epsilometer.errors import InvalidInput, unknown_name
 

@@ -1,0 +1,77 @@
+"""Plan → game → trials → evidence → bound → verdict."""
+
+from epsilometer.auditing.directory import (
+    RESULTS,
+    SEARCH_SECONDS,
+    STORE,
+    begun_in,
+    pilot_directory,
+    plan_of,
+    run_directory,
+    stores_below,
+)
+from epsilometer.auditing.executors import EXECUTORS, Auto, Executor, Inline, Local, OnRay, TrialsFailed, executor_named
+from epsilometer.auditing.pilot import Candidate, Choice, choose_adversary, pilot_trials
+from epsilometer.auditing.plan import Plan, claim_curve, noise_for
+from epsilometer.auditing.preview import Preview, preview
+from epsilometer.auditing.progress import Progress, Snapshot
+from epsilometer.auditing.runner import AuditResult, judge, play, run
+from epsilometer.auditing.simple import audit
+from epsilometer.auditing.spec import Spec, parse_spec, read_spec, spec_from_dict
+from epsilometer.auditing.sqlite_store import SqliteStore
+from epsilometer.auditing.store import MemoryStore, Store, StoredRun, StoreError
+from epsilometer.auditing.templates import TEMPLATES, template
+from epsilometer.auditing.verdict import Outcome, Verdict, decide
+from epsilometer.auditing.work import Preparation, Results, Work
+
+__all__ = [
+    "EXECUTORS",
+    "RESULTS",
+    "SEARCH_SECONDS",
+    "STORE",
+    "TEMPLATES",
+    "AuditResult",
+    "Auto",
+    "Candidate",
+    "Choice",
+    "Executor",
+    "Inline",
+    "Local",
+    "MemoryStore",
+    "OnRay",
+    "Outcome",
+    "Plan",
+    "Preparation",
+    "Preview",
+    "Progress",
+    "Results",
+    "Snapshot",
+    "Spec",
+    "SqliteStore",
+    "Store",
+    "StoreError",
+    "StoredRun",
+    "TrialsFailed",
+    "Verdict",
+    "Work",
+    "audit",
+    "begun_in",
+    "choose_adversary",
+    "claim_curve",
+    "decide",
+    "executor_named",
+    "judge",
+    "noise_for",
+    "parse_spec",
+    "pilot_directory",
+    "pilot_trials",
+    "plan_of",
+    "play",
+    "preview",
+    "read_spec",
+    "run",
+    "run_directory",
+    "spec_from_dict",
+    "stores_below",
+    "template",
+]

@@ -1,0 +1,57 @@
+"""One answer from a process of its own: foreign code cannot end the driver, or leave anything behind in it."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any, TypeVar
+
+from epsilometer.auditing.executors.executor import TrialsFailed
+from epsilometer.auditing.executors.local import UNGUARDED, refuse_to_start_again
+from epsilometer.auditing.executors.worker import told
+from epsilometer.auditing.work import one_thread
+from epsilometer.errors import EpsilometerError
+
+Answer = TypeVar("Answer")
+
+
+def in_child(what: str, function: Callable[..., Answer], *arguments: Any, seconds: float | None = None) -> Answer:
+    """What `function(*arguments)` gives in a fresh process; errors are those that it raised there."""
+    refuse_to_start_again()
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    child = context.Process(target=_answer, args=(there, function, arguments), daemon=True)
+    child.start()
+    there.close()
+    try:
+        if not here.poll(seconds):
+            raise TrialsFailed(f"{what} took more than {seconds:g} s; `time_limit` of the subject allows for more")
+        answer = here.recv()
+    except EOFError:
+        child.join(5)
+        if child.exitcode == UNGUARDED:
+            raise TrialsFailed(
+                "another process imports your script, which would start the audit again: call it under "
+                "if __name__ == '__main__':"
+            ) from None
+        raise TrialsFailed(f"{what} ended its process (exit code {child.exitcode}) before it was finished") from None
+    finally:
+        child.kill()
+        child.join()
+        here.close()
+    if isinstance(answer, EpsilometerError):
+        raise answer
+    if isinstance(answer, Exception):
+        raise TrialsFailed(f"{what} failed ({answer})")
+    result: Answer = answer
+    return result
+
+
+def _answer(connection: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    try:
+        with one_thread():
+            answer = function(*arguments)
+    except Exception as error:
+        answer = told(error)
+    connection.send(answer)

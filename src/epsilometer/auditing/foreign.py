@@ -1,0 +1,147 @@
+"""Foreign code is not trusted: what could make its scores lie is looked for before they count.
+
+- The seed: if two trainings with different seeds end in the same numbers, trials are not independent.
+- State: a trial is played in a fresh process, and again after others; it must give what it gave before.
+- The harness: an A/A control, in which both worlds get world 0. If ε = 0 is refuted there, something else than the
+  record tells the worlds apart, and an audit would accuse falsely.
+
+All of it is for trials of two worlds. Where canaries are included by coins, nobody but the insertion knows the coins,
+and trainings need not be alike.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epsilometer.auditing.executors.child import in_child
+from epsilometer.auditing.plan import Plan
+from epsilometer.auditing.replay import apart
+from epsilometer.auditing.work import Preparation, Results, canonical
+from epsilometer.bounds import ExactRank, LowerBound
+from epsilometer.claims import Floats, PointClaim
+from epsilometer.errors import EpsilometerError
+from epsilometer.evidence import IN, OUT, PairedRuns, Trial
+from epsilometer.plain import plain
+from epsilometer.seeds import Stream, seed_of
+from epsilometer.subjects import CallableTraining, Precautions
+
+PAIRS = 10  # of the control
+ALPHA = 1e-3  # how often an honest harness may be refused
+
+
+class NotIndependent(EpsilometerError):
+    """Trainings of the user's own are not what an audit needs: independent, and functions of their seed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Control:
+    """The plan's game with world 0 on both sides, as `Work`."""
+
+    plan: Plan
+
+    @property
+    def worlds(self) -> tuple[int, ...]:
+        return self.plan.worlds
+
+    @property
+    def planned_trials(self) -> int:
+        return PAIRS
+
+    @property
+    def claimed_epsilon(self) -> float:
+        return 0.0
+
+    @property
+    def precautions(self) -> Precautions:
+        return self.plan.precautions
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.plan.to_dict(), "trials": PAIRS, "part": "control"}
+
+    def to_json(self) -> str:
+        return canonical(plain(self.to_dict()))
+
+    @functools.cached_property
+    def _fingerprint(self) -> str:
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def fingerprint(self) -> str:
+        return self._fingerprint
+
+    def prepare(self) -> Preparation:
+        return self.plan.prepare()
+
+    def play(self, prepared: Preparation, trials: Sequence[Trial]) -> list[Floats]:
+        game, seed = self.plan.game(prepared), self.plan.seed
+        insertions = [game.insert(OUT, seed_of(seed, Stream.CONTROL, *trial, 0)) for trial in trials]
+        return self.plan.observe(game, trials, insertions, [seed_of(seed, Stream.CONTROL, *trial) for trial in trials])
+
+    def accepted(self, results: Mapping[Trial, Any], **remedy: str) -> dict[Trial, Floats]:
+        return self.plan.accepted(results, **remedy)
+
+    def is_enough(self, results: Results, count: int) -> bool:
+        return False
+
+    def bound_so_far(self, results: Results, count: int) -> LowerBound:
+        return self.plan.bound_so_far(results, count)
+
+    def describe(self) -> str:
+        return "a control: world 0 on both sides"
+
+    def code(self) -> list[Any]:
+        return self.plan.code()
+
+
+def require_honest(control: Control, prepared: Preparation, results: Results) -> None:
+    """Refuse trainings whose scores would say something about the harness instead of the record."""
+    subject = control.plan.subject
+    assert isinstance(subject, CallableTraining)
+    trials = [(IN, 0), (OUT, 1), (IN, 2), (IN, 0)]
+    looked = functools.partial(_look, control, prepared, trials)
+    again, ignores = (
+        in_child("the training", looked, seconds=_seconds(subject, len(trials) + 2))
+        if subject.precautions.travels
+        else looked()
+    )
+    if ignores:
+        raise NotIndependent(
+            f"{subject.describe()}: two trainings with different seeds end in exactly the same numbers; draw noise and "
+            "batches from `seed` (a training without randomness is not private)"
+        )
+    spread = np.concatenate(list(results.values()))
+    first, *_, last = again
+    cases = (("in a fresh process", first), ("after other trainings", last))
+    for when, now in cases if subject.deterministic else ():
+        if subject.precautions.fresh_process and when != cases[0][0]:
+            continue
+        if (differs := apart(results[IN, 0], now, spread)) is not None:
+            raise NotIndependent(
+                f"{subject.describe()}: one training, played again {when}, has another score ({differs}); draw all "
+                'randomness from `seed` and keep nothing between calls, or say isolation = "process" '
+                "(deterministic = false, if it draws from the operating system on purpose)"
+            )
+    seen = control.plan.evidence(results, PAIRS)
+    assert isinstance(seen, PairedRuns)
+    test = ExactRank().test(seen, PointClaim(0.0, 0.0, seen.relation), confidence=1 - ALPHA, direction="either")
+    if test.refuted:
+        raise NotIndependent(
+            f"{subject.describe()}: in a control, where both worlds get the same data, scores tell them apart "
+            f'({test.proof}); does the training keep state between calls? isolation = "process" separates them'
+        )
+
+
+def _look(control: Control, prepared: Preparation, trials: Sequence[Trial]) -> tuple[list[Floats], bool]:
+    subject = control.plan.subject
+    assert isinstance(subject, CallableTraining)
+    again = [control.play(prepared, [trial])[0] for trial in trials]
+    return again, subject.ignores_its_seed(seed_of(control.plan.seed, Stream.CONTROL))
+
+
+def _seconds(subject: CallableTraining, trainings: int) -> float | None:
+    return None if subject.time_limit is None else subject.time_limit * trainings

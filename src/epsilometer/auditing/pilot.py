@@ -1,0 +1,133 @@
+"""Which adversary to send into the game: decided by trials that are used for nothing else.
+
+Taking the best of several audits would have to be paid for, and a union bound over k costs all of their trials. A pilot
+costs a few: its trials have a seed of their own, so that those of the audit know nothing of the choice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+
+from epsilometer import checks
+from epsilometer.adversaries import Adversary
+from epsilometer.auditing.executors import Executor
+from epsilometer.auditing.plan import Plan
+from epsilometer.auditing.progress import Progress
+from epsilometer.auditing.runner import prepared_for, run
+from epsilometer.auditing.store import MemoryStore, Store
+from epsilometer.bounds import BestOnSame, ClopperPearson
+from epsilometer.claims import Floats
+from epsilometer.errors import InvalidInput
+from epsilometer.evidence import OUT, PairedRuns
+from epsilometer.seeds import Stream, seed_of
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """An adversary, what the pilot saw of it, and the bound that its audit can be expected to end in."""
+
+    adversary: Adversary
+    pilot: PairedRuns
+    expected: float
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The plan with the chosen adversary, and everyone who was tried."""
+
+    plan: Plan
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def adversary(self) -> Adversary:
+        return self.plan.adversary
+
+    @property
+    def chosen(self) -> Candidate:
+        return next(c for c in self.candidates if c.adversary == self.plan.adversary)
+
+    @property
+    def threshold(self) -> float:
+        """Where the chosen adversary's scores should be cut, by the pilot: may be fixed for the audit.
+
+        It is the middle of a gap between likely scores: worlds that lie far apart are not cut at the edge of one.
+        """
+        likely = _likely_scores(self.chosen.pilot, self.plan.planned_trials)
+        proof = ClopperPearson(BestOnSame()).bound(
+            likely, delta=self.plan.delta, confidence=self.plan.confidence
+        ).proof  # fmt: skip
+        threshold = getattr(proof, "threshold", None)
+        assert isinstance(threshold, float)
+        scores = np.concatenate([likely.out_scores, likely.in_scores])
+        middle = (threshold + float(np.min(scores, where=scores > threshold, initial=math.inf))) / 2
+        return middle if math.isfinite(middle) else threshold
+
+
+def choose_adversary(
+    plan: Plan,
+    adversaries: Sequence[Adversary],
+    *,
+    pilot: int | None = None,
+    progress: Progress | None = None,
+    store: Store | None = None,
+    executor: Executor | None = None,
+) -> Choice:
+    """The adversary of whom a pilot expects most; the first of equals.
+
+    `pilot` is its number of trials a world: a tenth of the plan's, and at least 20, if nothing is said. Games whose
+    world 0 is the same share its trials. `store` and `executor` are as in `run`.
+    """
+    pilot = pilot_trials(plan) if pilot is None else pilot
+    checks.whole("pilot", pilot, least=10, remedy="fewer trials tell adversaries apart by luck only")
+    if not adversaries or any(adversary.gives is not PairedRuns for adversary in adversaries):
+        raise InvalidInput("adversaries", adversaries, "adversaries of paired runs, at least one")
+    store = MemoryStore() if store is None else store
+    own = int(seed_of(plan.seed, Stream.PILOT).generate_state(1)[0])
+    played: dict[str, str] = {}  # a world 0, and the plan whose trials have it
+    candidates = []
+    for adversary in adversaries:
+        trial = replace(plan, adversary=adversary, trials=pilot, seed=own)
+        key = store.begin(trial).fingerprint
+        game = trial.game(prepared_for(trial, store))
+        if game.out_identity in played:  # trials are pure functions
+            found = store.results(played[game.out_identity])
+            store.add(key, {which: scores for which, scores in found.items() if which[0] == OUT}, 0.0)
+        elif game.out_identity:
+            played[game.out_identity] = key
+        seen = run(trial, progress, store=store, executor=executor).evidence
+        assert isinstance(seen, PairedRuns)
+        candidates.append(Candidate(adversary, seen, _expected(plan, seen)))
+    best = max(candidates, key=lambda candidate: candidate.expected)
+    return Choice(replace(plan, adversary=best.adversary), tuple(candidates))
+
+
+def pilot_trials(plan: Plan) -> int:
+    """How many trials a world a pilot has for each adversary, if nothing is said."""
+    return max(20, plan.planned_trials // 10)
+
+
+def _expected(plan: Plan, pilot: PairedRuns) -> float:
+    likely = _likely_scores(pilot, plan.planned_trials)
+    return plan.planned_method.bound(likely, delta=plan.delta, confidence=plan.confidence).epsilon
+
+
+def _likely_scores(pilot: PairedRuns, trials: int) -> PairedRuns:
+    """What so many trials should look like if scores are normal: a pilot is too small for more than that.
+
+    They come in a random order, as trials do: a method that takes them in order would see two sorted worlds otherwise.
+    """
+    quantiles = special.ndtri((np.arange(trials) + 0.5) / trials)
+    rng = np.random.default_rng(0)
+
+    def like(scores: Floats) -> Floats:
+        spread = float(np.std(scores, ddof=1))
+        scale = spread if math.isfinite(spread) else 0.0
+        likely: Floats = float(np.mean(scores)) + scale * rng.permutation(quantiles)
+        return likely
+
+    return PairedRuns(like(pilot.out_scores), like(pilot.in_scores), pilot.relation, pilot.group_size)

@@ -1,0 +1,274 @@
+"""A plan: everything that decides an audit's result, frozen before the first trial."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from epsilometer import checks
+from epsilometer.accounting import ACCOUNTANTS, LARGEST_EPSILON, UpperBound, account, calibrate, curve
+from epsilometer.adversaries import ADVERSARIES, Adversary, Game
+from epsilometer.auditing.per_step import ComposedSteps
+from epsilometer.auditing.scores import require_scores
+from epsilometer.auditing.work import Preparation, Results, canonical, one_thread
+from epsilometer.bounds import (
+    METHODS,
+    EProcess,
+    LowerBound,
+    Method,
+    Sequential,
+    default_method,
+    method_as_dict,
+    method_named,
+)
+from epsilometer.claims import Claim, Floats, PointClaim, Relation, require_same_relation
+from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.evidence import Evidence, PairedRuns, PerStep, Trial
+from epsilometer.plain import plain
+from epsilometer.seeds import Stream, seed_of
+from epsilometer.subjects import Access, Insertion, Precautions, Subject, code_of
+from epsilometer.training import Recipe
+
+TRIAL_VERSION = 3  # raised whenever the same plan would give other scores
+MOST_TRIALS = 10**6  # of a world: more trainings than anybody waits for, in as much memory as anybody has
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """Subject, claim, adversary, number of trials a world, confidence, method, seed.
+
+    Where `trials` and `method` are left out, the adversary's kind of evidence decides (`planned_trials`,
+    `planned_method`); so they fit if another adversary takes its place.
+    """
+
+    subject: Subject
+    claim: Claim
+    delta: float
+    adversary: Adversary
+    trials: int | None = None
+    confidence: float = 0.95
+    method: Method | None = None
+    seed: int = 0
+    accountant: str = "pld"
+    access: Access = field(default_factory=Access)  # decides no score, only who may play
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.subject, Subject):
+            raise InvalidInput("subject", self.subject, "a subject such as DpSgdTraining(recipe, data)")
+        if not isinstance(self.claim, Claim):
+            raise InvalidInput("claim", self.claim, "a claim such as claim_curve(recipe) or PointClaim(epsilon, delta)")
+        if not isinstance(self.adversary, Adversary):
+            raise InvalidInput("adversary", self.adversary, "an adversary such as Gradient()")
+        if self.method is not None and not hasattr(self.method, "takes"):
+            raise InvalidInput("method", self.method, "a method such as ExactRank()", "method_named(name) gives one")
+        kind = self.adversary.gives
+        least, remedy = kind.least_trials, f"trials are {kind.trials_are}"
+        checks.whole("trials", self.planned_trials, least=least, most=MOST_TRIALS, remedy=remedy)
+        if self.planned_method.takes is not kind:
+            fitting = [name for name in METHODS if name != "fixed" and method_named(name).takes is kind]
+            expected = f"a method for {self.adversary.name} ({', '.join(fitting) or ComposedSteps.name})"
+            given = getattr(self.method, "thresholds", self.planned_method).name
+            raise InvalidInput("method", given, expected, "leave it out for the default")
+        self._require_powers()
+        checks.confidence(self.confidence)
+        checks.seed("seed", self.seed)
+        checks.delta(self.delta)
+        if self.accountant not in ACCOUNTANTS:
+            raise unknown_name("accountant", self.accountant, ACCOUNTANTS)
+        if isinstance(self.claim, PointClaim) and self.claim.delta != self.delta:
+            raise InvalidInput("delta", self.delta, f"the claim's own δ, {self.claim.delta:g}")
+        self.subject.require_claim(self.claim)
+
+    def _require_powers(self) -> None:
+        """Nobody plays who needs more than the subject grants: better to say so before any training."""
+        granted = self.access & self.subject.grants
+        lacking = granted.lacks(self.adversary.needs)
+        if lacking:
+            able = [name for name, kind in ADVERSARIES.items() if not granted.lacks(kind().needs)]
+            raise InvalidInput(
+                "adversary", self.adversary.describe(),
+                f"one that needs no more than this training grants ({granted}); it also needs {', '.join(lacking)}",
+                f"these would work: {', '.join(able)}" if able else "no adversary here works with so little",
+            )  # fmt: skip
+
+    @property
+    def planned_trials(self) -> int:
+        """Of each world."""
+        return self.adversary.gives.usual_trials if self.trials is None else self.trials
+
+    @functools.cached_property
+    def planned_method(self) -> Method:
+        """The method that judges: as asked for, or the usual one for this kind of evidence."""
+        kind = self.adversary.gives
+        if kind is PerStep and (self.method is None or isinstance(self.method, ComposedSteps)):
+            return ComposedSteps(self._stepwise_mechanism())  # the training decides how steps are composed
+        if self.method is None:
+            return default_method(kind)
+        if isinstance(self.method, EProcess):  # it may stop the audit, which only the trials' own order allows
+            return replace(self.method, in_order=True)
+        return self.method
+
+    def _stepwise_mechanism(self) -> Any:
+        if self.subject.mechanism is None:
+            expected = "a training that says its sample rate, noise and steps, which an accountant adds up"
+            raise InvalidInput("subject", self.subject.describe(), expected, "use another adversary")
+        return self.subject.mechanism
+
+    @property
+    def relation(self) -> Relation:
+        return self.claim.relation
+
+    @property
+    def worlds(self) -> tuple[int, ...]:
+        return self.adversary.gives.worlds
+
+    @property
+    def upper_bound(self) -> UpperBound | None:
+        """What theory promises for the subject, at the plan's δ and under the claim's relation; none if it says too
+        little of itself."""
+        if self.subject.mechanism is None:
+            return None
+        bound = account(self.subject.mechanism, self.delta, self.claim.relation, self.accountant)
+        return replace(bound, caveat=self.subject.caveat) if self.subject.caveat else bound
+
+    @property
+    def claimed_epsilon(self) -> float:
+        """ε of the claim at the plan's δ."""
+        return self.claim.epsilon_at(self.delta)
+
+    # ------------------------------------------------------------------------------------- what it is made of
+    def __repr__(self) -> str:
+        return (
+            f"Plan({self.subject.describe()}; {self.claim.describe()}; {self.adversary!r}; {self.planned_trials} "
+            f"trials a world, {self.confidence:g} confidence, seed {self.seed})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data; two plans with the same dictionary give the same scores."""
+        subject = self.subject.identity()
+        return {
+            "trial_version": TRIAL_VERSION,
+            "claim": self.claim.to_dict(),
+            "delta": self.delta,
+            **subject,
+            "data": subject["data"] | self.adversary.reads(self.subject.data),
+            "adversary": _named(self.adversary),
+            "evidence": self.adversary.gives.__name__,
+            "group_size": self.adversary.group_size,
+            "trials": self.planned_trials,
+            "confidence": self.confidence,
+            "method": method_as_dict(self.planned_method),
+            "seed": self.seed,
+            "accountant": self.accountant,
+        }
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return canonical(plain(self.to_dict()))
+
+    def fingerprint(self) -> str:
+        """A hash of the whole plan."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def code(self) -> list[Any]:
+        own = [] if ADVERSARIES.own.get(self.adversary.name) is type(self.adversary) else [type(self.adversary)]
+        return [*own, *self.subject.code()]
+
+    @property
+    def precautions(self) -> Precautions:
+        return self.subject.precautions
+
+    # ------------------------------------------------------------------------------------- its trials (see Work)
+    def prepare(self) -> Preparation:
+        """What the adversary makes before the first trial, with randomness of its own."""
+        self.subject.load()
+        with one_thread():
+            made = self.adversary.prepare(self.subject, self.relation, seed_of(self.seed, Stream.PREPARING, 0))
+        return Preparation(made)
+
+    def game(self, prepared: Preparation) -> Game:
+        return _crafted(self, prepared)
+
+    def play(self, prepared: Preparation, trials: Sequence[Trial]) -> list[Floats]:
+        game, kind = self.game(prepared), self.adversary.gives
+        insertions = [
+            game.insert(kind.side(self.seed, trial, game.scores), seed_of(self.seed, Stream.INSERTING, trial[1]))
+            for trial in trials
+        ]
+        return self.observe(game, trials, insertions, [seed_of(self.seed, *trial) for trial in trials])
+
+    def observe(
+        self,
+        game: Game,
+        trials: Sequence[Trial],
+        insertions: Sequence[Insertion],
+        seeds: Sequence[np.random.SeedSequence],
+    ) -> list[Floats]:
+        """The scores of trainings with these insertions and seeds."""
+        observers = [game.observe() for _ in trials]
+        self.subject.run(insertions, seeds, observers)
+        seen = {trial: observer.score() for trial, observer in zip(trials, observers, strict=True)}
+        found = require_scores(seen, self.adversary.name, game.scores)
+        return [found[trial] for trial in trials]
+
+    def accepted(self, results: Mapping[Trial, Any], **remedy: str) -> dict[Trial, Floats]:
+        length = self.adversary.scores_a_trial(self.subject)
+        return require_scores(results, self.adversary.name, length, **remedy)
+
+    def evidence(self, results: Results, count: int) -> Evidence:
+        """What the first `count` trials of each world have shown."""
+        needed = self.accepted({(world, i): results[world, i] for world in self.worlds for i in range(count)})
+        return self.adversary.gives.collect(needed, count, self.seed, self.relation, self.adversary.group_size)
+
+    def bound_so_far(self, results: Results, count: int) -> LowerBound:
+        seen = self.evidence(results, count)
+        return self.planned_method.bound(seen, delta=self.delta, confidence=self.confidence)
+
+    def describe(self) -> str:
+        return self.adversary.describe()
+
+    def is_enough(self, results: Results, count: int) -> bool:
+        method = self.planned_method
+        if not isinstance(method, Sequential):
+            return False
+        so_far = self.evidence(results, count)
+        assert isinstance(so_far, PairedRuns)
+        return method.enough(so_far, self.claim, self.delta, self.confidence)
+
+
+@functools.lru_cache(maxsize=2)
+def _crafted(plan: Plan, prepared: Preparation) -> Game:
+    plan.subject.load()
+    with one_thread():
+        game = plan.adversary.craft(plan.subject, plan.relation, prepared.arrays)
+    require_same_relation("the claim", plan.relation, "the game", game.relation)
+    if game.group_size != plan.adversary.group_size:
+        expected = f"the adversary's {plan.adversary.group_size}"
+        raise InvalidInput("group_size of the game", game.group_size, expected, "override the adversary's group_size")
+    return game
+
+
+def _named(adversary: Adversary) -> dict[str, Any]:
+    """Name and settings; a class of the user's own too, which may have kept the name of the one that it changes."""
+    kind = type(adversary)
+    own = {} if ADVERSARIES.own.get(adversary.name) is kind else {"class": code_of(kind)}  # no setting has that name
+    return {"name": adversary.name, **own, **asdict(adversary)}  # type: ignore[call-overload]
+
+
+def claim_curve(recipe: Recipe, relation: Relation | str = Relation.ADD_REMOVE) -> Claim:
+    """The curve that a recipe promises: the default claim of an audit."""
+    return curve(recipe.mechanism, Relation.of(relation))
+
+
+def noise_for(
+    epsilon: float, delta: float, sample_rate: float, steps: int, relation: Relation | str = Relation.ADD_REMOVE
+) -> float:
+    """The noise multiplier with which theory (PLD) promises (ε, δ), for an ε that an audit can speak of."""
+    remedy = "no audit can tell more from no privacy at all, for which noise_multiplier = 0 stands"
+    checks.real("epsilon", epsilon, above=0, below=LARGEST_EPSILON, closed="]", remedy=remedy)
+    return calibrate(epsilon=epsilon, delta=delta, sample_rate=sample_rate, steps=steps, relation=Relation.of(relation))

@@ -1,0 +1,67 @@
+"""How far a run is, for whoever watches it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from epsilometer.auditing.tally import Tally
+from epsilometer.bounds import LowerBound
+from epsilometer.errors import EpsilometerError
+
+_EVERY = 2.0  # seconds between two bounds, and
+_SHARE = 0.02  # of the time may go into them
+_FEWEST = 10  # trials of each world before the first
+_WINDOW, _SETTLED = 15.0, 1.0  # seconds over which the rate is taken, at most and at least
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Trials done of all, how many a second in this session, and the bound so far."""
+
+    done: int
+    total: int
+    rate: float | None  # of late; none before it can be known: the first group includes compiling
+    bound: LowerBound | None  # of a run that is not finished: it counts only if the method may stop early
+    bound_at: int = 0  # after how many trials that was
+    adversary: str = ""  # whose trials they are
+
+    @property
+    def seconds_left(self) -> float | None:
+        return (self.total - self.done) / self.rate if self.rate else None
+
+
+Progress = Callable[[Snapshot], None]
+
+
+class Reporter:
+    """Tells `progress` about a tally, with a bound every now and then."""
+
+    def __init__(self, progress: Progress | None, tally: Tally) -> None:
+        self._progress, self._tally = progress, tally
+        self._past: deque[tuple[float, int]] = deque()  # when, and how many were done
+        self._last_bound = time.perf_counter()
+        self._cost = 0.0
+        self._bound: LowerBound | None = None
+        self._bound_at = 0
+
+    def tell(self) -> None:
+        if self._progress is None:
+            return
+        tally, now = self._tally, time.perf_counter()
+        if now - self._last_bound > max(_EVERY, self._cost / _SHARE) and tally.complete >= _FEWEST:
+            with suppress(EpsilometerError):  # it is there to be looked at; a run does not end for it
+                self._bound = tally.work.bound_so_far(tally.results, tally.complete)
+            self._last_bound = time.perf_counter()
+            self._cost = self._last_bound - now
+            self._bound_at = tally.done
+        self._past.append((now, tally.done))
+        while len(self._past) > 2 and now - self._past[1][0] > _WINDOW:
+            self._past.popleft()
+        since, done = self._past[0]
+        rate = (tally.done - done) / (now - since) if now - since > _SETTLED else None
+        whose = tally.work.describe()
+        self._progress(Snapshot(tally.done, tally.total, rate, self._bound, self._bound_at, whose))

@@ -1,0 +1,186 @@
+"""Runs a plan: trials → evidence → bound → verdict. What is stored is not played again."""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from epsilometer.accounting import UpperBound, curve, epsilon_floor
+from epsilometer.auditing.executors import Executor, Inline
+from epsilometer.auditing.executors.child import in_child
+from epsilometer.auditing.executors.executor import Job
+from epsilometer.auditing.foreign import Control, require_honest
+from epsilometer.auditing.groups import Groups
+from epsilometer.auditing.plan import Plan
+from epsilometer.auditing.progress import Progress, Reporter
+from epsilometer.auditing.replay import require_same_game
+from epsilometer.auditing.store import MemoryStore, Store
+from epsilometer.auditing.tally import Tally
+from epsilometer.auditing.verdict import Verdict, decide
+from epsilometer.auditing.work import Preparation, Work
+from epsilometer.bounds import ClaimTest, Kind, LowerBound, NoiseLimit, Sequential, largest_noise_multiplier
+from epsilometer.claims import Claim
+from epsilometer.evidence import Evidence, PairedRuns
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditResult:
+    """What an audit found, from scores to verdict. `seconds` is the only part that varies between runs."""
+
+    plan: Plan
+    evidence: Evidence
+    upper_bound: UpperBound | None  # none where the subject says too little of itself
+    lower_bound: LowerBound
+    test: ClaimTest
+    noise_limit: NoiseLimit | None  # none where no accountant's curve fits the training
+    family_bound: LowerBound | None  # what follows from that limit, if the training is DP-SGD with some noise
+    verdict: Verdict
+    judged: int  # trials of each world
+    seconds: float
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether the method had enough before all trials were played: no other method holds for such scores."""
+        return self.judged < self.plan.planned_trials
+
+    def __repr__(self) -> str:
+        return f"AuditResult({self.verdict}; {self.lower_bound}; {self.upper_bound})"
+
+
+def run(
+    plan: Plan, progress: Progress | None = None, *, store: Store | None = None, executor: Executor | None = None
+) -> AuditResult:
+    """Play the plan's game and judge its claim.
+
+    Trials that `store` has are not played again, and new ones are kept there; without a store, nothing is kept.
+    `executor` says who plays: this process, if nothing else is said. Neither changes a result.
+    """
+    store = MemoryStore() if store is None else store
+    tally = play(plan, store, executor or Inline(), progress)
+    started = time.perf_counter()
+    result = judge(plan, plan.evidence(tally.results, tally.complete), tally.complete)
+    result = replace(result, seconds=store.begin(plan).seconds + time.perf_counter() - started)
+    store.conclude(
+        plan.fingerprint(),
+        {
+            "verdict": result.verdict.to_dict(),
+            "lower_bound": result.lower_bound.to_dict(),
+            "stopped_early": result.stopped_early,
+            "judged": result.judged,
+        },
+    )
+    return result
+
+
+def play(work: Work, store: Store, executor: Executor, progress: Progress | None = None) -> Tally:
+    """All trials, or as many as are needed of work that may stop early. What is finished prepares nothing."""
+    key, last = store.begin(work).fingerprint, time.perf_counter()
+    stored = store.results(key)
+    tally = Tally(work, stored)
+    reporter = Reporter(progress, tally)
+    if not tally.is_enough():
+        job = Job.of(work, prepared_for(work, store))
+        if work.precautions.foreign and not stored:
+            _look_at_foreign_code(work, job.prepared, store, executor, progress)
+        require_same_game(job, stored)
+        groups = Groups(tally.missing(), alone=work.precautions.fresh_process)
+        with closing(executor.play(job, groups)) as playing:  # whatever happens here, workers are stopped
+            for played in playing:
+                groups.learn(played)
+                last, since = time.perf_counter(), last
+                results = work.accepted(played.results)  # whoever played them, before anything is stored
+                store.add(key, results, last - since)
+                tally.add(results)
+                reporter.tell()
+                if tally.is_enough():
+                    break
+    return tally
+
+
+def prepared_for(work: Work, store: Store) -> Preparation:
+    """What was prepared when the work was begun; made and kept, if that was never done."""
+    key = store.begin(work).fingerprint
+    found = store.preparation(key)
+    if found is None:
+        precautions = work.precautions
+        if precautions.foreign and precautions.travels:
+            found = in_child("preparing the attack", work.prepare)
+        else:
+            found = work.prepare()
+        store.keep(key, found)
+    return found
+
+
+def _look_at_foreign_code(
+    work: Work, prepared: Preparation, store: Store, executor: Executor, progress: Progress | None
+) -> None:
+    """Once, before the first trial of two worlds."""
+    if not isinstance(work, Plan) or work.adversary.gives is not PairedRuns:
+        return
+    control = Control(work)
+    store.keep(store.begin(control).fingerprint, prepared)
+    require_honest(control, prepared, play(control, store, executor, progress).results)
+
+
+def judge(plan: Plan, evidence: Evidence, judged: int | None = None) -> AuditResult:
+    """Bound, test and verdict for the evidence of a plan, from all of its trials if nothing else is said."""
+    method = plan.planned_method
+    test = method.test(evidence, plan.claim, confidence=plan.confidence)
+    lower_bound = method.bound(evidence, delta=plan.delta, confidence=plan.confidence)
+    noise_limit = _noise_limit(plan, evidence)
+    return AuditResult(
+        plan=plan,
+        evidence=evidence,
+        upper_bound=plan.upper_bound,
+        lower_bound=lower_bound,
+        test=test,
+        noise_limit=noise_limit,
+        family_bound=_family_bound(plan, lower_bound, noise_limit),
+        verdict=decide(evidence, test, method),
+        judged=plan.planned_trials if judged is None else judged,
+        seconds=0.0,
+    )
+
+
+def _noise_limit(plan: Plan, evidence: Evidence) -> NoiseLimit | None:
+    """How much noise the training can have had at most; none where no accountant's curve fits.
+
+    None either for one run, or for a method that bets anew against every claim: its refutations need not be nested.
+    """
+    mechanism, method = plan.subject.mechanism, plan.planned_method
+    if mechanism is None or plan.subject.caveat or not evidence.independent or isinstance(method, Sequential):
+        return None
+
+    def curve_of(noise_multiplier: float) -> Claim:
+        return curve(replace(mechanism, noise_multiplier=noise_multiplier), plan.relation)
+
+    return largest_noise_multiplier(
+        evidence.as_pairs(),
+        curve_of,
+        confidence=plan.confidence,
+        method=method,
+        reference=curve(mechanism, plan.relation),
+        relative_tolerance=5e-3,
+    )
+
+
+def _family_bound(plan: Plan, bound: LowerBound, limit: NoiseLimit | None) -> LowerBound | None:
+    """ε at the plan's δ, by PLD, of DP-SGD with the most noise that the scores allow; nothing else is assumed."""
+    if bound.kind is Kind.FAMILY:
+        return bound
+    if limit is None or limit.kind is not Kind.CERTIFIED or bound.group_size > 1:
+        return None
+    epsilon = 0.0
+    if math.isfinite(limit.noise_multiplier):
+        assert plan.subject.mechanism is not None  # there is a limit
+        mechanism = replace(plan.subject.mechanism, noise_multiplier=limit.noise_multiplier)
+        epsilon = epsilon_floor(mechanism, plan.delta, plan.relation)
+    return replace(
+        bound,
+        epsilon=epsilon,
+        method=f"DP-SGD with some noise, {limit.method}",
+        kind=Kind.FAMILY,
+        proof=limit,
+    )

@@ -1,0 +1,110 @@
+"""An audit in one call, from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from epsilometer.accounting import DpSgd, curve
+from epsilometer.adversaries import ADVERSARIES, Adversary, Canaries
+from epsilometer.auditing.directory import run_directory
+from epsilometer.auditing.executors import Executor, executor_named
+from epsilometer.auditing.plan import Plan
+from epsilometer.auditing.progress import Progress
+from epsilometer.auditing.runner import AuditResult, run
+from epsilometer.bounds import Method
+from epsilometer.claims import Claim, PointClaim, Relation
+from epsilometer.data import own_data
+from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.subjects import CallableTraining, Entry, Subject
+
+DELTA = 1e-5  # where nothing is said
+
+
+def audit(
+    train: Subject | Callable[..., Any] | str,
+    *,
+    data: Any = None,
+    claim: Claim | DpSgd | float | tuple[float, float],
+    delta: float | None = None,
+    adversary: Adversary | str = "clipbkd",
+    score: Callable[..., float] | str | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    trials: int | None = None,
+    confidence: float = 0.95,
+    method: Method | None = None,
+    seed: int = 0,
+    isolation: str = "none",
+    time_limit: float | None = None,
+    out: Path | str | None = None,
+    executor: Executor | str = "auto",
+    progress: Progress | None = None,
+) -> AuditResult:
+    """Audit a training: `train(data, seed) -> model`, as a function or by name ("mymodule:train").
+
+    `data` is (x, y), a torch data set, or a file (.npz, .csv, .parquet). `claim` is an ε or (ε, δ); or a curve, for
+    which far fewer trials are needed: a `DpSgd(sample_rate, noise_multiplier, steps)` says what the training does.
+    With `out`, a directory, an audit that was stopped goes on. What a notebook defines plays in this process, and is
+    not stored.
+
+    >>> import numpy as np
+    >>> def train(data, seed):  # the noisy sum of all records: a Gaussian mechanism
+    ...     weights = data.x.sum(axis=0) + np.random.default_rng(seed).normal(size=(2, 4))
+    ...     return lambda x: x @ weights.T
+    >>> result = audit(train, data=(np.eye(8, 4), np.arange(8) % 2), claim=DpSgd(1.0, 1.0, 1), trials=20)
+    >>> result.verdict.outcome.value
+    'inconclusive'
+    """
+    stated = claim if isinstance(claim, DpSgd) else None
+    if isinstance(train, Subject):
+        subject: Subject = train
+    else:
+        if data is None:
+            raise InvalidInput("data", None, "the records to train on", "pass (x, y), a data set or a file")
+        subject = CallableTraining(
+            Entry.of(train, "train") if isinstance(train, str) else train,
+            own_data(data),
+            Entry.of(score, "score") if isinstance(score, str) else score,
+            dict(arguments or {}),
+            isolation,
+            time_limit,
+            stated=stated,
+        )
+    chosen = _claimed(claim, delta)
+    plan = Plan(
+        subject, chosen, chosen.delta if isinstance(chosen, PointClaim) else (DELTA if delta is None else delta),
+        _named(adversary, subject), trials, confidence, method, seed,
+    )  # fmt: skip
+    if out is not None and not subject.precautions.travels:
+        remedy = "define it in a module, or leave `out` away"
+        raise InvalidInput("out", str(out), "a training that another process can find again by name", remedy)
+    with nullcontext() if out is None else run_directory(out, plan) as store:
+        who = executor_named(executor) if isinstance(executor, str) else executor
+        return run(plan, progress, store=store, executor=who)
+
+
+def _claimed(claim: Claim | DpSgd | float | tuple[float, float], delta: float | None) -> Claim:
+    if isinstance(claim, Claim):
+        return claim
+    if isinstance(claim, DpSgd):
+        return curve(claim, Relation.ADD_REMOVE)
+    if isinstance(claim, tuple):
+        return PointClaim(*claim)
+    return PointClaim(claim, DELTA if delta is None else delta)
+
+
+def _named(adversary: Adversary | str, subject: Subject) -> Adversary:
+    if isinstance(adversary, Adversary):
+        return adversary
+    if adversary not in ADVERSARIES:
+        raise unknown_name("adversary", adversary, ADVERSARIES)
+    return for_subject(ADVERSARIES[adversary], subject)
+
+
+def for_subject(kind: type[Adversary], subject: Subject) -> Adversary:
+    """With the settings that suit the subject: of a foreign training only the model is seen."""
+    if kind is Canaries and subject.precautions.foreign:
+        return Canaries(min(1000, len(subject.data) // 2), "records", "model")
+    return kind()

@@ -1,0 +1,417 @@
+"""Spec files (TOML): what a person writes, checked key by key, turned into a plan."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import inspect
+import itertools
+import math
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import pydantic
+from pydantic import BaseModel, ConfigDict
+
+from epsilometer import checks
+from epsilometer.accounting import LARGEST_EPSILON, DpSgd, account, curve
+from epsilometer.adversaries import ADVERSARIES, Adversary, Canaries
+from epsilometer.auditing.per_step import ComposedSteps
+from epsilometer.auditing.plan import Plan, claim_curve, noise_for
+from epsilometer.bounds import EProcess, Method, OneRunPoint, Threshold, default_method, method_named
+from epsilometer.claims import Claim, PointClaim, Relation
+from epsilometer.data import Dataset, Progress, load, own_data
+from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
+from epsilometer.evidence import OneRun, PerStep
+from epsilometer.subjects import Access, CallableTraining, Controls, DpSgdTraining, Entry, Faults, Sees, Subject
+from epsilometer.training import Recipe, is_module, register
+
+USUAL, USUAL_BLACK_BOX = "gradient", "clipbkd"  # adversaries, where a spec names none
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ClaimSection(_Section):
+    """What the training promises. Of `epsilon` and `training.noise_multiplier` at least one may be left out."""
+
+    epsilon: float | None = None
+    delta: float = 1e-5
+    relation: str = "add-remove"
+    form: Literal["curve", "point"] | None = None
+
+
+class DataSection(_Section):
+    """A data set by name; or a file of the user's own: .npz, .csv or .parquet."""
+
+    name: str = "digits"
+    path: str | None = None
+    classes: list[str | int] | None = None
+    per_class: int | None = None
+
+
+class ModelSection(_Section):
+    """The model by name; or `mymodule:Net`, a torch module made from (features, classes)."""
+
+    name: str = "logistic"
+    hidden: list[int] = [32]
+    activation: str = "relu"
+    loss: str = "cross-entropy"
+    initialisation: str = "fixed"
+    init_scale: float = 1.0
+    init_seed: int = 0
+    precision: str = "float32"
+
+
+class TrainingSection(_Section):
+    sample_rate: float = 0.1
+    steps: int = 100
+    learning_rate: float = 2.0
+    clip_norm: float = 1.0
+    noise_multiplier: float | None = None
+    sampling: str = "poisson"
+    clipping: str = "flat"
+    optimizer: str = "sgd"
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    schedule: str = "constant"
+
+
+class AdversarySection(BaseModel):
+    """The adversary's name, and whatever settings it has; the usual one for the subject, if there is no name."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+    name: str | None = None
+
+
+class AuditSection(_Section):
+    trials: int | None = None
+    confidence: float = 0.95
+    seed: int = 0
+    bound: str | None = None
+    threshold: float | None = None
+    target: float | None = None
+    accountant: str = "pld"
+
+
+class AccessSection(_Section):
+    """What the training grants to those who attack it: everything, if nothing is said."""
+
+    sees: str = Sees.EVERY_MODEL.value
+    controls: list[str] = [power.value for power in Controls]
+
+
+class FaultsSection(_Section):
+    """Faults to inject on purpose; see `Faults`."""
+
+    noise_scale: float = 1.0
+
+
+class SubjectSection(_Section):
+    """A training of the user's own in place of [model] and [training]; see `CallableTraining`.
+
+    If it is DP-SGD, `sample_rate`, `noise_multiplier` and `steps` say what it claims to do, and a curve is claimed.
+    """
+
+    train: str | None = None
+    score: str | None = None
+    arguments: dict[str, Any] = {}
+    isolation: str = "none"
+    time_limit: float | None = None
+    deterministic: bool = True
+    sample_rate: float | None = None
+    noise_multiplier: float | None = None
+    steps: int | None = None
+
+    def stated(self) -> DpSgd | None:
+        """What the training says of itself."""
+        given = (self.sample_rate, self.noise_multiplier, self.steps)
+        if all(one is None for one in given):
+            return None
+        for name, one in zip(("sample_rate", "noise_multiplier", "steps"), given, strict=True):
+            if one is None:
+                raise InvalidInput(f"subject.{name}", None, "all of sample_rate, noise_multiplier and steps, or none")
+        return DpSgd(*given)  # type: ignore[arg-type]
+
+
+class Spec(_Section):
+    """A whole spec. Every key has a default; together they are the embedded default audit."""
+
+    claim: ClaimSection = ClaimSection()
+    data: DataSection = DataSection()
+    model: ModelSection = ModelSection()
+    training: TrainingSection = TrainingSection()
+    adversary: AdversarySection = AdversarySection()
+    audit: AuditSection = AuditSection()
+    access: AccessSection = AccessSection()
+    faults: FaultsSection = FaultsSection()
+    subject: SubjectSection = SubjectSection()
+
+    def plan(self, data_dir: Path | None = None, progress: Progress | None = None) -> Plan:
+        """The plan that this spec describes, with everything that it left open decided.
+
+        If it has several adversaries, the plan has the first: `choose_adversary` decides between them.
+        `data_dir` is where data files may lie; `progress` is told about downloads.
+        """
+        try:
+            return self._plan(data_dir, progress)
+        except InvalidInput as error:
+            known = {field: f"{name}.{field}" for name, section in self for field in type(section).model_fields}
+            known |= {"model": "model.name", "method": "audit.bound", "adversary": "adversary.name"}
+            raise error.renamed(known[error.argument]) if error.argument in known else error from None
+
+    def _plan(self, data_dir: Path | None, progress: Progress | None) -> Plan:
+        if self.subject.train is None:
+            unused = sorted(self.subject.model_fields_set - {"train"})
+            if unused and self.subject != SubjectSection():
+                raise InvalidInput("subject.train", None, f"a training with {unused[0]}", "name it: 'mymodule:train'")
+            return self._own_plan(data_dir, progress)
+        for name in ("model", "training", "faults"):
+            if getattr(self, name) != type(getattr(self, name))():
+                expected = "nothing where [subject] names a training of your own"
+                raise InvalidInput(name, "a section", expected, "remove one of the two")
+        data = self._data(data_dir, progress)
+        subject = CallableTraining(
+            train=Entry.of(self.subject.train, "subject.train"),
+            data=data,
+            score=None if self.subject.score is None else Entry.of(self.subject.score, "subject.score"),
+            arguments=self.subject.arguments,
+            isolation=self.subject.isolation,
+            time_limit=self.subject.time_limit,
+            deterministic=self.subject.deterministic,
+            stated=self.subject.stated(),
+        )
+        subject.code()  # before anything else is done, whether they can be imported
+        return self._planned(subject, self._claim_of(subject))
+
+    def _data(self, data_dir: Path | None, progress: Progress | None) -> Dataset:
+        if self.data.path is None:
+            settings = self.data.model_dump(exclude={"path"})
+            return load(**settings, directory=data_dir, progress=progress)
+        if "name" in self.data.model_fields_set and self.data.name != DataSection().name:
+            raise InvalidInput("data.path", self.data.path, "nothing beside data.name", "remove one of the two")
+        try:
+            found = own_data(self.data.path)
+        except InvalidInput as error:
+            raise error.renamed("data.path") if error.argument == "data" else error from None
+        return found.subset(self.data.classes, self.data.per_class)
+
+    def _claim_of(self, subject: CallableTraining) -> Claim:
+        """The curve of what the training says of itself; or the point that the spec has."""
+        relation, epsilon = Relation.of(self.claim.relation), self.claim.epsilon
+        if self.claim.form == "curve" and subject.stated is None:
+            remedy = "add sample_rate, noise_multiplier and steps to [subject]"
+            raise InvalidInput("claim.form", "curve", "a training that says how much noise it adds to what", remedy)
+        if subject.stated is not None and self.claim.form != "point":
+            if epsilon is not None:
+                expected = "nothing where [subject] says the noise: the curve follows from it"
+                raise InvalidInput("claim.epsilon", epsilon, expected, 'leave it out, or add form = "point"')
+            return curve(subject.stated, relation)
+        if epsilon is None:
+            raise InvalidInput("claim.epsilon", None, "the ε that the training claims", "add epsilon to [claim]")
+        return PointClaim(epsilon, self.claim.delta, relation)
+
+    def _planned(self, subject: Subject, claim: Claim) -> Plan:
+        adversary = self.adversaries()[0]
+        settings = self.audit.model_dump(exclude={"bound", "threshold", "target"})
+        return Plan(
+            subject=subject,
+            claim=claim,
+            delta=self.claim.delta,
+            adversary=adversary,
+            method=self._method(adversary),
+            access=self._access(),
+            **settings,
+        )
+
+    def _own_plan(self, data_dir: Path | None, progress: Progress | None) -> Plan:
+        data = self._data(data_dir, progress)
+        relation = Relation.of(self.claim.relation)
+        epsilon, noise = self.claim.epsilon, self.training.noise_multiplier
+        if epsilon is None and noise is None:
+            epsilon = 4.0
+        calibrated = noise is None
+        if noise is None:
+            assert epsilon is not None
+            noise = noise_for(epsilon, self.claim.delta, self.training.sample_rate, self.training.steps, relation)
+        model = self.model.model_dump()
+        training = self.training.model_dump(exclude={"noise_multiplier"})
+        model |= {"model": _known(model.pop("name")), "hidden": tuple(model["hidden"])}
+        recipe = Recipe(records=len(data), noise_multiplier=noise, **model, **training)
+        subject = DpSgdTraining(recipe, data, Faults(self.faults.noise_scale))
+        return self._planned(subject, self._claim(recipe, relation, epsilon, calibrated))
+
+    def _claim(self, recipe: Recipe, relation: Relation, epsilon: float | None, calibrated: bool) -> Claim:
+        """The recipe's curve, unless the spec says or implies that a point is claimed."""
+        form = self.claim.form
+        if form is None:
+            form = "curve" if recipe.is_accounted and (calibrated or epsilon is None) else "point"
+        if form == "curve":
+            if epsilon is not None and not calibrated:
+                raise InvalidInput(
+                    "claim.form", "curve", "one of claim.epsilon and training.noise_multiplier, not both",
+                    "a curve follows from the noise: leave epsilon out, or claim a point",
+                )  # fmt: skip
+            promised = claim_curve(recipe, relation)
+            self._require_within_reach(promised, recipe)
+            return promised
+        if epsilon is None:
+            why = "" if recipe.is_accounted else f": no accountant here proves one for sampling = {recipe.sampling}"
+            raise InvalidInput("claim.epsilon", None, f"the ε of a point claim{why}", "add epsilon to [claim]")
+        return PointClaim(epsilon, self.claim.delta, relation)
+
+    def _require_within_reach(self, promised: Claim, recipe: Recipe) -> None:
+        """Curves end where e^ε does: beyond it one would claim ∞, and theory something else."""
+        if math.isfinite(promised.epsilon_at(self.claim.delta)):
+            return
+        theory = account(recipe.mechanism, self.claim.delta, promised.relation).epsilon
+        if math.isfinite(theory):
+            raise InvalidInput(
+                "noise_multiplier", recipe.noise_multiplier,
+                f"noise with which theory promises ε ≤ {LARGEST_EPSILON:g} (it promises {theory:.4g})",
+                "no audit can tell more from no privacy at all; claim a point, or use more noise",
+            )  # fmt: skip
+
+    def _access(self) -> Access:
+        try:
+            return Access(self.access.sees, self.access.controls)
+        except InvalidInput as error:
+            raise error.renamed(f"access.{error.argument}") from None
+
+    def _method(self, adversary: Adversary) -> Method | None:
+        """The method that is asked for, or the default for the adversary."""
+        audit = self.audit
+        if audit.threshold is not None and adversary.gives is OneRun and audit.bound in (None, OneRunPoint.name):
+            return OneRunPoint(Threshold(audit.threshold), audit.seed)
+        name = audit.bound or ("fixed" if audit.threshold is not None else None)
+        if name in (None, ComposedSteps.name) and adversary.gives is PerStep:
+            return None  # it depends on the recipe
+        if name is None:
+            method = default_method(adversary.gives, audit.seed)
+        else:
+            try:
+                method = method_named(name, audit.threshold, audit.seed)
+            except InvalidInput as error:
+                raise error.renamed("bound") if error.argument == "method" else error from None
+        if isinstance(method, EProcess):
+            return EProcess(audit.target, seed=audit.seed)
+        if audit.target is not None:
+            raise InvalidInput("target", audit.target, 'a number only with bound = "eprocess", which may stop early')
+        return method
+
+    def adversaries(self) -> tuple[Adversary, ...]:
+        """The adversary; or several, one for each value of settings that were given as lists."""
+        section, foreign = self.adversary, self.subject.train is not None
+        name = section.name or (USUAL_BLACK_BOX if foreign else USUAL)
+        if name not in ADVERSARIES:
+            raise unknown_name("adversary.name", name, ADVERSARIES)
+        chosen = ADVERSARIES[name]
+        given = section.model_dump(exclude={"name"})
+        if foreign and chosen is Canaries:  # of a foreign training only the model is seen
+            given = {"kind": "records", "sees": "model", **given}
+        known = [field.name for field in dataclasses.fields(chosen)]  # type: ignore[arg-type]
+        for key, value in given.items():
+            if key not in known:
+                near = _near(key, known)
+                expected = f"a setting of {name} ({', '.join(known)})"
+                raise InvalidInput(
+                    f"adversary.{key}", value, expected, near or "remove it, or choose another adversary"
+                )
+        alternatives = {key: value if isinstance(value, list) else [value] for key, value in given.items()}
+        for key, values in alternatives.items():
+            if not values:
+                raise InvalidInput(f"adversary.{key}", values, "at least one value")
+            for value in values:
+                if isinstance(value, list | dict) or (isinstance(value, int) and abs(value) >= 2**63):
+                    expected = "a number (of 64 bits, if it is whole) or a text in quotes, or a list of these"
+                    raise InvalidInput(f"adversary.{key}", value, expected)
+        try:
+            found = [
+                chosen(**dict(zip(alternatives, values, strict=True)))
+                for values in itertools.product(*alternatives.values())
+            ]
+            return tuple(dict.fromkeys(found))
+        except InvalidInput as error:
+            raise error.renamed(f"adversary.{error.argument}") from None
+
+
+def _known(model: str) -> str:
+    """The model's name; if it is `module:name`, the class or function is made known under it first."""
+    if ":" not in model or is_module(model):
+        return model
+    factory = Entry.of(model, "model").load("model")
+    try:
+        inspect.signature(factory).bind(1, 2)
+    except TypeError:
+        expected = "something that makes a torch module from (features, classes)"
+        raise InvalidInput("model", model, expected, "give it these two parameters") from None
+    register(model, factory)
+    return model
+
+
+def _near(key: str, known: list[str]) -> str:
+    """A setting that was probably meant."""
+    found = difflib.get_close_matches(key, known, n=1, cutoff=0.75)
+    return f"did you mean {found[0]!r}?" if found else ""
+
+
+def parse_spec(text: str | bytes, source: str = "spec") -> Spec:
+    """A spec from TOML; every mistake is an `InvalidInput` that names the key.
+
+    >>> parse_spec('[training]\\nlearning_rte = 1.0')
+    Traceback (most recent call last):
+    ...
+    epsilometer.errors.InvalidInput: training.learning_rte = 1.0: expected ... did you mean 'learning_rate'?
+    """
+    try:
+        decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        return spec_from_dict(tomllib.loads(decoded, parse_float=lambda number: checks.written(source, number)))
+    except UnicodeDecodeError:
+        raise InvalidInput("SPEC", source, "a TOML file in UTF-8", "save it as UTF-8") from None
+    except InvalidInput:
+        raise
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
+        raise InvalidInput("SPEC", source, f"a TOML file ({error})", "docs/spec.md shows one") from None
+
+
+def read_spec(path: Path) -> Spec:
+    """A spec from a file."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InvalidInput("SPEC", str(path), f"a readable file ({error.strerror})") from None
+    return parse_spec(content, path.name)
+
+
+def spec_from_dict(values: dict[str, Any]) -> Spec:
+    """A spec from nested dictionaries."""
+    try:
+        return Spec.model_validate(values)
+    except pydantic.ValidationError as error:
+        raise _explain(error.errors()[0]) from None
+
+
+def _explain(error: Any) -> EpsilometerError:
+    """pydantic's first complaint as one of our lines."""
+    path = [str(part) for part in error["loc"]]
+    key = ".".join(path)
+    if error["type"] == "extra_forbidden":
+        section: Any = Spec
+        for part in path[:-1]:
+            section = section.model_fields[part].annotation
+        unknown = unknown_name(key, path[-1], section.model_fields)
+        return InvalidInput(key, error["input"], unknown.expected, unknown.remedy)
+    if error["type"] == "literal_error":
+        valid = [name.strip("'\" ") for name in error["ctx"]["expected"].replace(" or ", ",").split(",")]
+        return unknown_name(key, error["input"], valid)
+    kinds = {
+        "float_type": "a number",
+        "int_type": "a whole number",
+        "string_type": "a text in quotes",
+        "list_type": "a list in brackets",
+        "model_type": "a section of keys",
+        "model_attributes_type": "a section of keys",
+    }
+    return InvalidInput(key, error["input"], kinds.get(error["type"], error["msg"]))

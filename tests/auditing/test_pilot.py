@@ -1,0 +1,312 @@
+"""A pilot chooses the adversary; the audit knows nothing of its trials, so that nothing has to be paid for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from epsilometer import DpSgdTraining, PairedRuns, PointClaim, Recipe, run
+from epsilometer.adversaries import Adversary, Canaries, ClipBkd, Game, two_worlds
+from epsilometer.auditing import Inline, Local, MemoryStore, Plan, SqliteStore, choose_adversary, pilot
+from epsilometer.bounds import ClopperPearson, EProcess, ExactRank, Fixed, UnionBound
+from epsilometer.bounds.one_run import one_run_epsilon
+from epsilometer.claims import Relation
+from epsilometer.data import Dataset
+from epsilometer.errors import InvalidInput
+from epsilometer.subjects import Sees, ThreatModel
+from mechanisms import least_favourable
+
+FOUR = [ClipBkd(k, "row") for k in (1, 2, 4, 8)]
+
+
+def small() -> Dataset:
+    rng = np.random.default_rng(0)
+    return Dataset("small", rng.normal(size=(50, 6)), rng.integers(0, 3, 50), 3)
+
+
+def plan(noise: float = 1.0, **changes) -> Plan:
+    data = small()
+    recipe = Recipe(records=50, steps=5, sample_rate=0.5, sampling="shuffle", noise_multiplier=noise)
+    quick = ClopperPearson(UnionBound())
+    settings = {"adversary": ClipBkd(), "trials": 40, "seed": 3, "method": quick} | changes
+    return Plan(DpSgdTraining(recipe, data), PointClaim(4.0, 1e-5, Relation.REPLACE), 1e-5, **settings)
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows by the number of trainings whenever trials are played."""
+    counts: list[int] = []
+    before = DpSgdTraining.run
+
+    def counting(self: DpSgdTraining, insertions, *rest):
+        counts.append(len(insertions))
+        return before(self, insertions, *rest)
+
+    monkeypatch.setattr(DpSgdTraining, "run", counting)
+    return counts
+
+
+# -- what is chosen --------------------------------------------------------------------------------------------------
+
+
+def test_nothing_but_the_adversary_changes() -> None:
+    asked = plan()
+    choice = choose_adversary(asked, FOUR, pilot=10)
+    assert choice.plan.adversary in FOUR
+    for field in fields(Plan):
+        if field.name != "adversary":
+            assert getattr(choice.plan, field.name) == getattr(asked, field.name), field.name
+    assert [candidate.adversary for candidate in choice.candidates] == FOUR
+    assert choice.chosen.adversary == choice.plan.adversary
+    assert choice.chosen.expected == max(candidate.expected for candidate in choice.candidates)
+    assert asked.adversary == ClipBkd()  # and the plan that was given stays as it was
+
+
+def test_who_does_more_is_chosen() -> None:
+    """At little noise; a poison that hardly moves the model is no match. Nor does the order matter."""
+    weak, strong = ClipBkd(1, "row", norm=1e-3), ClipBkd(1, "row", norm=3.0)
+    for order in ([weak, strong], [strong, weak]):
+        assert choose_adversary(plan(0.05), order, pilot=20).plan.adversary == strong
+
+
+def test_the_first_of_equals_is_chosen() -> None:
+    """None proves anything at such noise, and choosing the last or a random one would be a choice as well."""
+    choice = choose_adversary(plan(1000.0), FOUR, pilot=10)
+    assert {candidate.expected for candidate in choice.candidates} == {0.0}
+    assert choice.plan.adversary == FOUR[0]
+
+
+def test_the_threshold_is_one_that_the_pilot_suggests() -> None:
+    choice = choose_adversary(plan(0.05), FOUR, pilot=20)
+    pilot_scores = choice.chosen.pilot
+    assert pilot_scores.out_scores.mean() < choice.threshold < pilot_scores.in_scores.mean()
+    assert ClopperPearson(Fixed(choice.threshold)).bound(pilot_scores).epsilon > 0
+
+
+def test_worlds_that_lie_apart_are_cut_between_them() -> None:
+    """Not at the largest score of world 0, which every other audit's scores are about as likely to exceed."""
+    rng = np.random.default_rng(0)
+    for spreads in ((1e-3, 1e-3), (1e-3, 0.1), (0.0, 0.0)):
+        seen = PairedRuns(rng.normal(0, spreads[0], 10), rng.normal(1, spreads[1], 10), Relation.REPLACE)
+        asked = plan()
+        choice = pilot.Choice(asked, (pilot.Candidate(asked.adversary, seen, 1.0),))
+        assert 0.3 < choice.threshold < 0.7, spreads
+
+
+def test_worlds_that_overlap_are_cut_where_most_is_proved() -> None:
+    rng = np.random.default_rng(0)
+    seen = PairedRuns(rng.normal(size=50), rng.normal(1.5, 1, 50), Relation.REPLACE)
+    asked = plan(trials=500)
+    threshold = pilot.Choice(asked, (pilot.Candidate(asked.adversary, seen, 1.0),)).threshold
+    audit = PairedRuns(rng.normal(size=500), rng.normal(1.5, 1, 500))
+
+    def proved(cut: float) -> float:
+        return ClopperPearson(Fixed(cut)).bound(audit, delta=1e-5).epsilon
+
+    assert proved(threshold) > 0.75 * max(proved(cut) for cut in np.linspace(-2, 4, 61))
+    assert proved(threshold) > proved(0.75)  # halfway between the worlds proves less
+
+
+@pytest.mark.parametrize(
+    ("adversaries", "trials", "words"),
+    [
+        ([], 10, "adversaries of paired runs, at least one"),
+        ([ClipBkd(), Canaries(10)], 10, "adversaries of paired runs"),
+        (FOUR, 9, "pilot = 9: expected a whole number ≥ 10; fewer trials tell adversaries apart by luck only"),
+    ],
+)
+def test_what_cannot_be_chosen_from_is_refused(adversaries: list, trials: int, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        choose_adversary(plan(), adversaries, pilot=trials)
+
+
+# -- what is played --------------------------------------------------------------------------------------------------
+
+
+def test_pilot_and_audit_share_no_randomness() -> None:
+    store = MemoryStore()
+    choice = choose_adversary(plan(trials=20), FOUR, pilot=20, store=store)
+    seeds = {one.plan["seed"] for one in store.runs()}
+    assert len(seeds) == 1
+    assert choice.plan.seed not in seeds
+    audit = run(choice.plan).evidence
+    seen = choice.chosen.pilot
+    assert not np.intersect1d(np.r_[seen.out_scores, seen.in_scores], np.r_[audit.out_scores, audit.in_scores]).size
+    # The test has teeth: a pilot with the audit's own seed sees the very trials of the audit.
+    same = run(replace(choice.plan, trials=10)).evidence
+    np.testing.assert_array_equal(same.in_scores, audit.in_scores[:10])
+
+
+def test_every_seed_has_a_pilot_of_its_own() -> None:
+    first, second = (choose_adversary(plan(seed=seed), FOUR[:1], pilot=10).chosen.pilot for seed in (3, 4))
+    assert not np.intersect1d(first.out_scores, second.out_scores).size
+
+
+def test_one_world_0_is_played_once(trained: list[int]) -> None:
+    choice = choose_adversary(plan(), FOUR, pilot=10)
+    assert sum(trained) == 10 + 4 * 10
+    outs = [candidate.pilot.out_scores for candidate in choice.candidates]
+    # Bit for bit what each would have seen by itself.
+    own = [choose_adversary(plan(), [adversary], pilot=10).chosen.pilot for adversary in FOUR]
+    for found, candidate, alone in zip(outs, choice.candidates, own, strict=True):
+        np.testing.assert_array_equal(found, alone.out_scores)
+        np.testing.assert_array_equal(candidate.pilot.in_scores, alone.in_scores)
+
+
+def test_worlds_0_that_differ_are_all_played(trained: list[int]) -> None:
+    choice = choose_adversary(plan(), [ClipBkd(k, "label") for k in (1, 2, 4)], pilot=10)
+    assert sum(trained) == 3 * 2 * 10
+    first, second, _ = (candidate.pilot.out_scores for candidate in choice.candidates)
+    assert not np.isclose(first, second).any()
+
+
+def test_a_game_is_prepared_and_crafted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To prepare may mean to train; the games of earlier candidates are not needed again."""
+    made: dict[str, list[int]] = {"prepare": [], "craft": []}
+
+    def counted(name: str) -> None:
+        before = getattr(ClipBkd, name)
+
+        def counting(self: ClipBkd, *arguments):
+            made[name].append(self.copies)
+            return before(self, *arguments)
+
+        monkeypatch.setattr(ClipBkd, name, counting)
+
+    for name in made:
+        counted(name)
+    choose_adversary(plan(), [ClipBkd(k, "label") for k in (1, 2, 4, 8)], pilot=10)
+    assert made == {"prepare": [1, 2, 4, 8], "craft": [1, 2, 4, 8]}
+
+
+class Stops(Exception):
+    pass
+
+
+def test_a_pilot_resumes(tmp_path, trained: list[int]) -> None:
+    whole = choose_adversary(plan(), FOUR, pilot=12)
+    needed = sum(trained)
+
+    def until(limit: int):
+        def tell(_) -> None:
+            if sum(trained) >= limit:
+                raise Stops
+
+        return tell
+
+    trained.clear()
+    with SqliteStore(tmp_path / "trials.sqlite") as store:
+        for limit in (needed // 5, needed // 2):
+            with pytest.raises(Stops):
+                choose_adversary(plan(), FOUR, pilot=12, store=store, progress=until(limit))
+        assert sum(trained) < needed
+        again = choose_adversary(plan(), FOUR, pilot=12, store=store)
+        assert needed <= sum(trained) <= needed + 2  # each time it goes on, a stored trial may be played again
+        played = sum(trained)
+        once_more = choose_adversary(plan(), FOUR, pilot=12, store=store)
+        assert sum(trained) == played
+    for choice in (again, once_more):
+        assert choice.plan.fingerprint() == whole.plan.fingerprint()
+        for one, other in zip(choice.candidates, whole.candidates, strict=True):
+            np.testing.assert_array_equal(one.pilot.in_scores, other.pilot.in_scores)
+            np.testing.assert_array_equal(one.pilot.out_scores, other.pilot.out_scores)
+            assert one.expected == other.expected
+
+
+def test_other_processes_choose_the_same() -> None:
+    here = choose_adversary(plan(0.05), FOUR[:2], pilot=10, executor=Inline())
+    there = choose_adversary(plan(0.05), FOUR[:2], pilot=10, executor=Local(1))
+    assert here.plan.fingerprint() == there.plan.fingerprint()
+    assert [one.expected for one in here.candidates] == [one.expected for one in there.candidates]
+
+
+# -- what is expected ------------------------------------------------------------------------------------------------
+
+
+def test_what_is_expected_is_what_such_scores_give() -> None:
+    """Scores N(0, 1) and N(2, 1), as the pilot's are: what is expected is about the mean bound of such audits."""
+    rng = np.random.default_rng(0)
+    seen = PairedRuns(rng.normal(size=2000), rng.normal(2, 1, 2000))
+    for method in (ExactRank(), EProcess()):
+        asked = plan(trials=80, method=method)
+        drawn = [PairedRuns(rng.normal(size=80), rng.normal(2, 1, 80)) for _ in range(8)]
+        mean = np.mean([asked.planned_method.bound(one, delta=1e-5, confidence=0.95).epsilon for one in drawn])
+        assert 0.6 * mean < pilot._expected(asked, seen) < 1.8 * mean, method.name
+    # Sorted scores would not do: what takes trials in their order sees more than there is.
+    likely = pilot._likely_scores(seen, 80)
+    in_order = PairedRuns(np.sort(likely.out_scores), np.sort(likely.in_scores))
+    assert asked.planned_method.bound(in_order, delta=1e-5, confidence=0.95).epsilon > 2 * mean
+
+
+# -- the statistics --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Synthetic(Adversary):
+    """Scores with the ROC that (ε, 0) allows; each number has randomness of its own."""
+
+    number: int
+    name: ClassVar[str] = "synthetic"
+    summary: ClassVar[str] = "scores of known ε"
+    threat: ClassVar[ThreatModel] = ThreatModel(Sees.FINAL_MODEL, (), "nothing")
+
+    def craft(self, subject, relation, prepared) -> Game:
+        nobody: Any = None  # nobody observes: scores are drawn below
+        return Game(relation, two_worlds(subject.data, subject.data), lambda: nobody)
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The binomial bound on how often a fixed threshold is right: exact for (ε, 0), hence no caution hides a fault."""
+
+    threshold: float
+    name: ClassVar[str] = "accuracy"
+    takes: ClassVar[type] = PairedRuns
+
+    def bound(self, evidence: PairedRuns, *, delta: float, confidence: float) -> SimpleNamespace:
+        counts = evidence.counts(self.threshold)
+        guesses = counts.in_trials + counts.out_trials
+        return SimpleNamespace(epsilon=one_run_epsilon(guesses, guesses, counts.tp + counts.tn, delta, 1 - confidence))
+
+
+def test_a_choice_by_pilot_needs_no_payment_and_the_best_of_four_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All four are (ε, 0)-DP and use up all that it allows: a bound above ε is a false one.
+
+    Of 400, where α allows 20 on average: 19 after a pilot, 58 for the best of four, 46 for the best pilot as an audit.
+    """
+    epsilon, alpha, repetitions = 1.0, 0.05, 400
+    mechanism, method = least_favourable(epsilon, 0.0), Accuracy(-1 / (1 + math.e))
+    asked = plan(trials=60, confidence=1 - alpha, adversary=Synthetic(0), method=method)
+    asked = replace(asked, delta=0.0, claim=PointClaim(epsilon, 0.0))
+
+    def evidence(one: Plan, *_, **__) -> PairedRuns:
+        """As pure a function of the plan as trials are."""
+        return PairedRuns(*mechanism.draw(np.random.default_rng([one.seed, one.adversary.number]), one.trials))
+
+    def exceeds(found: PairedRuns) -> bool:
+        return method.bound(found, delta=0.0, confidence=1 - alpha).epsilon > epsilon + 1e-9
+
+    monkeypatch.setattr(pilot, "run", lambda one, *_, **__: SimpleNamespace(evidence=evidence(one)))
+    false = {"chosen by a pilot": 0, "best of four audits": 0, "the pilot as audit": 0}
+    chosen = set()
+    for seed in range(repetitions):
+        one = replace(asked, seed=seed)
+        candidates = [Synthetic(number) for number in range(4)]
+        choice = choose_adversary(one, candidates, pilot=60)
+        chosen.add(choice.plan.adversary.number)
+        false["chosen by a pilot"] += exceeds(evidence(choice.plan))
+        false["best of four audits"] += any(exceeds(evidence(replace(one, adversary=other))) for other in candidates)
+        false["the pilot as audit"] += exceeds(choice.chosen.pilot)
+    surprising = {
+        name: bool(stats.binomtest(count, repetitions, alpha, alternative="greater").pvalue < 1e-3)
+        for name, count in false.items()
+    }
+    assert surprising == {"chosen by a pilot": False, "best of four audits": True, "the pilot as audit": True}, false
+    assert false["chosen by a pilot"] > 0
+    assert chosen == {0, 1, 2, 3}
