@@ -29,6 +29,14 @@ def test_the_adversary_of_ones_own_plays() -> None:
     exec(compile(code, "adversaries.md", "exec"), {"__name__": "own"})
 
 
+def test_a_training_of_ones_own_is_audited_as_its_page_says() -> None:
+    text = (ROOT / "docs" / "subjects.md").read_text()
+    (code,) = blocks(text, "python")
+    exec(compile(code, "subjects.md", "exec"), {"__name__": "own"})
+    (spec,) = blocks(text, "toml")
+    assert parse_spec(spec).subject.stated() is not None
+
+
 def test_the_readme_shows_what_an_audit_prints() -> None:
     (shown,) = blocks(README, "text")
     printed = summary(run(Spec().plan()))

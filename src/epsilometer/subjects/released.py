@@ -101,7 +101,7 @@ def _torch_outputs(torch: Any, model: Any, records: Array) -> Array:
     model.eval()
     try:
         with torch.no_grad():
-            x = torch.as_tensor(records)
+            x = torch.tensor(records)
             if first is not None:
                 x = x.to(device=first.device, dtype=first.dtype if first.dtype.is_floating_point else x.dtype)
             found = model(x)
