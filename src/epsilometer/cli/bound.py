@@ -39,7 +39,12 @@ GroupSize = Annotated[
 RelationOption = Annotated[str, typer.Option(help="add-remove, replace or zero-out.")]
 Seed = Annotated[int, typer.Option(help="Of random halves, orders and simulations.")]
 InOrder = Annotated[
-    bool, typer.Option("--in-order", help="Trials stand as they came (in each world): eprocess need not shuffle.")
+    bool,
+    typer.Option(
+        "--in-order",
+        help="Rows stand as they came, and nobody sorted them: eprocess need not shuffle, and "
+        "the order decides between canaries of one score.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 

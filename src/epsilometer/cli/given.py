@@ -52,7 +52,7 @@ def given(
     if scores is not None:
         found = _pairs(scores, group_size, relation)
     elif one_run is not None:
-        found = _canaries(one_run, group_size, relation)
+        found = _canaries(one_run, group_size, relation, settings.in_order)
     else:
         assert counts is not None
         found = Given(_counts(counts, group_size, relation))
@@ -73,7 +73,7 @@ def _pairs(path: Path, group_size: int | None, relation: str) -> Given:
     return Given(PairedRuns(outs, ins, relation, _group_size(group_size, stated)), columns, columns.remarks)
 
 
-def _canaries(path: Path, group_size: int | None, relation: str) -> Given:
+def _canaries(path: Path, group_size: int | None, relation: str, in_order: bool) -> Given:
     content = content_of(path, "--one-run")
     scores: ArrayLike
     member: ArrayLike
@@ -83,7 +83,8 @@ def _canaries(path: Path, group_size: int | None, relation: str) -> Given:
     else:
         scores, member = parse_canaries(content)
         columns, stated = columns_of(content, "member"), stated_group_size(content)
-    return Given(OneRun(scores, member, relation, _group_size(group_size, stated)), columns, columns.remarks)
+    run = OneRun(scores, member, relation, _group_size(group_size, stated), in_order)
+    return Given(run, columns, columns.remarks)
 
 
 def _counts(counts: tuple[int, int, int, int], group_size: int | None, relation: str) -> Counts:

@@ -55,7 +55,7 @@ def judged_again(target: Path, run: StoredRun) -> str:
     if plan["evidence"] == PerStep.__name__:
         return "they speak of single steps: no bound for runs takes them"
     one_run = plan["evidence"] != PairedRuns.__name__
-    words = ["epsilometer", "bound", *(["--one-run"] if one_run else []), str(target)]
+    words = ["epsilometer", "bound", *(["--in-order", "--one-run"] if one_run else []), str(target)]
     words += ["--delta", f"{plan['delta']:g}", "--confidence", f"{plan['confidence']:g}"]
     words += ["--relation", plan["claim"]["relation"]]
     guesses = plan["method"].get("guesses")
