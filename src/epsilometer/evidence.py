@@ -40,6 +40,7 @@ class Counts:
     tn: int
     relation: Relation = Relation.ADD_REMOVE
     group_size: int = 1
+    usual_method: ClassVar[str] = "clopper-pearson"
 
     def __post_init__(self) -> None:
         for name in ("tp", "fp", "fn", "tn"):
@@ -91,6 +92,7 @@ class PairedRuns:
     trials_are: ClassVar[str] = "counted for each world"
     scores_a_trial: ClassVar[int | None] = 1
     independent: ClassVar[bool] = True  # whether each score is of a training of its own
+    usual_method: ClassVar[str] = "exact-rank"
     out_scores: Floats
     in_scores: Floats
     relation: Relation
@@ -170,6 +172,7 @@ class CoinFlips:
     trials_are: ClassVar[str] = "trainings with all canaries"
     scores_a_trial: ClassVar[int | None] = None  # as many as there are canaries
     independent: ClassVar[bool] = False
+    usual_method: ClassVar[str] = "one-run-point"
     scores: Floats
     member: Coins
     relation: Relation
@@ -258,6 +261,7 @@ class PerStep(CoinFlips):
 
     things, included = "scores of single steps", "with a gradient"
     usual_trials = 2
+    usual_method = "gaussian-steps"
 
     def table(self) -> tuple[str, list[tuple[int, float]]]:
         """As for others, under another name: no bound for runs may take the file for its own."""

@@ -10,10 +10,11 @@ from epsilometer.bounds.clopper_pearson import clopper_pearson
 from epsilometer.bounds.eprocess import EProcess
 from epsilometer.bounds.exact_rank import ExactRank
 from epsilometer.bounds.gaussian import gaussian_bound
-from epsilometer.bounds.methods import DEFAULT, DEFAULT_ONE_RUN, METHODS, method_named
+from epsilometer.bounds.methods import METHODS, brought_methods, method_named
 from epsilometer.bounds.one_run import Plan as GuessPlan
 from epsilometer.bounds.one_run import one_run
 from epsilometer.bounds.one_run_fdp import one_run_fdp
+from epsilometer.bounds.one_run_method import OneRunPoint
 from epsilometer.bounds.ratio import bailey, katz_log
 from epsilometer.bounds.result import LowerBound
 from epsilometer.bounds.thresholds import Fixed, Split, ThresholdStrategy
@@ -59,11 +60,7 @@ def _of_scores(name: str) -> Entry:
             evidence, delta=settings.delta, confidence=settings.confidence, direction=settings.direction
         )
 
-    assumes = {
-        "fixed": f"{INDEPENDENT}; a threshold chosen without them",
-        "best-on-same": "nothing is paid for the choice of threshold",
-    }
-    return Entry(METHODS[name], assumes.get(name, INDEPENDENT), (PairedRuns,), compute)
+    return Entry(METHODS[name].summary, METHODS[name].assumes, (PairedRuns,), compute)
 
 
 def _of_one_test(function: Callable[..., LowerBound], summary: str, assumes: str) -> Entry:
@@ -117,7 +114,7 @@ def _refuse_direction(settings: Settings) -> None:
 
 COINS = "a fair coin for each canary"
 BOUNDS: dict[str, Entry] = {
-    **{name: _of_scores(name) for name in METHODS if name != DEFAULT_ONE_RUN},
+    **{name: _of_scores(name) for name in METHODS if name != OneRunPoint.name},
     "clopper-pearson": Entry(
         "limits on both rates of one test, α/2 each", f"{INDEPENDENT}; a test chosen beforehand", (Counts,), _of_counts
     ),
@@ -128,14 +125,13 @@ BOUNDS: dict[str, Entry] = {
     "bayesian": _of_one_test(bayesian, "credible interval, Jeffreys' prior on both rates", f"{INDEPENDENT}; a prior"),
     "katz-log": _of_one_test(katz_log, "normal limit on the log of a ratio of rates", f"{INDEPENDENT}; many; δ = 0"),
     "bailey": _of_one_test(bailey, "normal limit on the cube root of a ratio", f"{INDEPENDENT}; many; δ = 0"),
-    DEFAULT_ONE_RUN: Entry(METHODS[DEFAULT_ONE_RUN], COINS, (OneRun,), _of_one_run("point")),
+    OneRunPoint.name: Entry(METHODS[OneRunPoint.name].summary, COINS, (OneRun,), _of_one_run("point")),
     "one-run": Entry("right guesses in one run, Theorem 5.2 of Steinke et al.", COINS, (OneRun,), _of_one_run(None)),
     "one-run-gaussian": Entry(
         "right guesses in one run against Gaussian DP, f-DP recursion", f"{COINS}; Gaussian DP", (OneRun,),
         _of_one_run("gaussian"),
     ),
 }  # fmt: skip
-_DEFAULTS: dict[type, str] = {PairedRuns: DEFAULT, Counts: "clopper-pearson", OneRun: DEFAULT_ONE_RUN}
 
 
 def bound_named(name: str | None, evidence: Evidence, settings: Settings) -> LowerBound:
@@ -144,13 +140,23 @@ def bound_named(name: str | None, evidence: Evidence, settings: Settings) -> Low
     >>> bound_named("clopper-pearson", Counts(10, 0, 0, 10), Settings()).kind.value
     'certified'
     """
-    chosen = _DEFAULTS[type(evidence)] if name is None else name
+    chosen = evidence.usual_method if name is None else name
     if chosen not in BOUNDS:
-        raise unknown_name("method", chosen, BOUNDS)
+        return _brought(chosen, evidence, settings)
     if not isinstance(evidence, BOUNDS[chosen].takes):
         possible = ", ".join(name for name, entry in BOUNDS.items() if isinstance(evidence, entry.takes))
         raise EvidenceMismatch(f"{chosen} does not take {type(evidence).__name__}; these do: {possible}")
     return BOUNDS[chosen].compute(evidence, settings)
+
+
+def _brought(name: str, evidence: Evidence, settings: Settings) -> LowerBound:
+    """The bound of a method that an installed package brings."""
+    if name not in brought_methods():
+        raise unknown_name("method", name, [*BOUNDS, *brought_methods()])
+    method = method_named(name, seed=settings.seed)
+    if not isinstance(evidence, method.takes):
+        raise EvidenceMismatch(f"{name} takes {method.takes.__name__}, not {type(evidence).__name__}")
+    return method.bound(evidence, delta=settings.delta, confidence=settings.confidence, direction=settings.direction)
 
 
 def compare_bounds(evidence: Evidence, settings: Settings) -> dict[str, LowerBound | str]:

@@ -98,7 +98,7 @@ def judged(name: str | None, evidence: Evidence, settings: Settings, claim: Clai
 def _method(name: str | None, evidence: Evidence, settings: Settings) -> Method:
     """The method behind a bound; some bounds have none that could test a claim."""
     from epsilometer.bounds import METHODS, EProcess, OneRunPoint, method_named
-    from epsilometer.bounds.methods import DEFAULT
+    from epsilometer.bounds.methods import brought_methods
 
     if isinstance(evidence, Counts):
         able, method = ["clopper-pearson"], method_named("fixed", 0.5)
@@ -106,8 +106,8 @@ def _method(name: str | None, evidence: Evidence, settings: Settings) -> Method:
         assert not isinstance(settings.guesses, tuple)
         able, method = [OneRunPoint.name], OneRunPoint(settings.guesses, settings.seed)
     else:
-        able = [one for one in METHODS if one != OneRunPoint.name]
-        chosen = DEFAULT if name is None or name not in able else name
+        able = [one for one in (*METHODS, *brought_methods()) if one != OneRunPoint.name]
+        chosen = PairedRuns.usual_method if name is None or name not in able else name
         method = method_named(chosen, settings.threshold if chosen == "fixed" else None, settings.seed)
         if isinstance(method, EProcess):
             method = replace(method, in_order=settings.in_order)
