@@ -93,6 +93,7 @@ class PairedRuns:
     scores_a_trial: ClassVar[int | None] = 1
     independent: ClassVar[bool] = True  # whether each score is of a training of its own
     usual_method: ClassVar[str] = "exact-rank"
+    columns: ClassVar[tuple[str, str]] = ("index", "world")  # of a file, before the score
     out_scores: Floats
     in_scores: Floats
     relation: Relation
@@ -146,7 +147,7 @@ class PairedRuns:
     def table(self) -> tuple[str, list[tuple[int, float]]]:
         """The name of the column that says which world, and (world, score) of each trial."""
         sides = ((0, self.out_scores), (1, self.in_scores))
-        return "world", [(world, float(score)) for world, scores in sides for score in scores]
+        return self.columns[1], [(world, float(score)) for world, scores in sides for score in scores]
 
     def describe(self) -> str:
         return f"{len(self.out_scores)} without and {len(self.in_scores)} with the canary"
@@ -166,6 +167,7 @@ class CoinFlips:
 
     things: ClassVar[str] = "scores"
     included: ClassVar[str] = "included"
+    columns: ClassVar[tuple[str, str]] = ("canary", "member")  # of a file: its number, and whether it was in
     worlds: ClassVar[tuple[int, ...]] = (IN,)
     usual_trials: ClassVar[int] = 1
     least_trials: ClassVar[int] = 1
@@ -224,7 +226,7 @@ class CoinFlips:
 
     def table(self) -> tuple[str, list[tuple[int, float]]]:
         """The name of the column that says who was in, and (member, score) of each."""
-        return "member", list(zip(self.member.astype(int).tolist(), self.scores.tolist(), strict=True))
+        return self.columns[1], list(zip(self.member.astype(int).tolist(), self.scores.tolist(), strict=True))
 
     def describe(self) -> str:
         return f"{len(self.scores)} {self.things}, {int(self.member.sum())} of them {self.included} by their coins"
@@ -262,10 +264,7 @@ class PerStep(CoinFlips):
     things, included = "scores of single steps", "with a gradient"
     usual_trials = 2
     usual_method = "gaussian-steps"
-
-    def table(self) -> tuple[str, list[tuple[int, float]]]:
-        """As for others, under another name: no bound for runs may take the file for its own."""
-        return "gradient", super().table()[1]
+    columns = ("place", "gradient")  # other names: no bound for runs may take the file for its own
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from epsilometer.auditing.work import Preparation, Results, canonical
 from epsilometer.bounds import ExactRank, LowerBound
 from epsilometer.claims import Floats, PointClaim
 from epsilometer.errors import EpsilometerError
-from epsilometer.evidence import IN, OUT, PairedRuns, Trial
+from epsilometer.evidence import IN, OUT, Trial
 from epsilometer.plain import plain
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import CallableTraining, Precautions
@@ -126,8 +126,7 @@ def require_honest(control: Control, prepared: Preparation, results: Results) ->
                 'randomness from `seed` and keep nothing between calls, or say isolation = "process" '
                 "(deterministic = false, if it draws from the operating system on purpose)"
             )
-    seen = control.plan.evidence(results, PAIRS)
-    assert isinstance(seen, PairedRuns)
+    seen = control.plan.evidence(results, PAIRS).as_pairs()
     test = ExactRank().test(seen, PointClaim(0.0, 0.0, seen.relation), confidence=1 - ALPHA, direction="either")
     if test.refuted:
         raise NotIndependent(

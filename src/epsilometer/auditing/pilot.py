@@ -84,7 +84,7 @@ def choose_adversary(
     """
     pilot = pilot_trials(plan) if pilot is None else pilot
     checks.whole("pilot", pilot, least=10, remedy="fewer trials tell adversaries apart by luck only")
-    if not adversaries or any(adversary.gives is not PairedRuns for adversary in adversaries):
+    if not adversaries or any(not adversary.gives.independent for adversary in adversaries):
         raise InvalidInput("adversaries", adversaries, "adversaries of paired runs, at least one")
     store = MemoryStore() if store is None else store
     own = int(seed_of(plan.seed, Stream.PILOT).generate_state(1)[0])
@@ -99,8 +99,7 @@ def choose_adversary(
             store.add(key, {which: scores for which, scores in found.items() if which[0] == OUT}, 0.0)
         elif game.out_identity:
             played[game.out_identity] = key
-        seen = run(trial, progress, store=store, executor=executor).evidence
-        assert isinstance(seen, PairedRuns)
+        seen = run(trial, progress, store=store, executor=executor).evidence.as_pairs()
         candidates.append(Candidate(adversary, seen, _expected(plan, seen)))
     best = max(candidates, key=lambda candidate: candidate.expected)
     return Choice(replace(plan, adversary=best.adversary), tuple(candidates))

@@ -28,7 +28,7 @@ from epsilometer.bounds import (
 )
 from epsilometer.claims import Claim, Floats, PointClaim, Relation, require_same_relation
 from epsilometer.errors import InvalidInput, unknown_name
-from epsilometer.evidence import Evidence, PairedRuns, PerStep, Trial
+from epsilometer.evidence import Evidence, Trial
 from epsilometer.plain import plain
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import Access, Insertion, Precautions, Subject, code_of
@@ -105,7 +105,8 @@ class Plan:
     def planned_method(self) -> Method:
         """The method that judges: as asked for, or the usual one for this kind of evidence."""
         kind = self.adversary.gives
-        if kind is PerStep and (self.method is None or isinstance(self.method, ComposedSteps)):
+        steps = kind.usual_method == ComposedSteps.name
+        if steps and (self.method is None or isinstance(self.method, ComposedSteps)):
             return ComposedSteps(self._stepwise_mechanism())  # the training decides how steps are composed
         if self.method is None:
             return default_method(kind)
@@ -236,8 +237,7 @@ class Plan:
         method = self.planned_method
         if not isinstance(method, Sequential):
             return False
-        so_far = self.evidence(results, count)
-        assert isinstance(so_far, PairedRuns)
+        so_far = self.evidence(results, count).as_pairs()
         return method.enough(so_far, self.claim, self.delta, self.confidence)
 
 

@@ -22,7 +22,7 @@ from epsilometer.auditing.verdict import Verdict, decide
 from epsilometer.auditing.work import Preparation, Work
 from epsilometer.bounds import ClaimTest, Kind, LowerBound, NoiseLimit, Sequential, largest_noise_multiplier
 from epsilometer.claims import Claim
-from epsilometer.evidence import Evidence, PairedRuns
+from epsilometer.evidence import Evidence
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,7 +117,7 @@ def _look_at_foreign_code(
     work: Work, prepared: Preparation, store: Store, executor: Executor, progress: Progress | None
 ) -> None:
     """Once, before the first trial of two worlds."""
-    if not isinstance(work, Plan) or work.adversary.gives is not PairedRuns:
+    if not isinstance(work, Plan) or not work.adversary.gives.independent:
         return
     control = Control(work)
     store.keep(store.begin(control).fingerprint, prepared)

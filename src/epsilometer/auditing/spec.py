@@ -23,7 +23,6 @@ from epsilometer.bounds import EProcess, Method, OneRunPoint, Threshold, default
 from epsilometer.claims import Claim, PointClaim, Relation
 from epsilometer.data import Dataset, Progress, load, own_data
 from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
-from epsilometer.evidence import OneRun, PerStep
 from epsilometer.subjects import Access, CallableTraining, Controls, DpSgdTraining, Entry, Faults, Sees, Subject
 from epsilometer.training import Recipe, is_module, register
 
@@ -283,10 +282,11 @@ class Spec(_Section):
     def _method(self, adversary: Adversary) -> Method | None:
         """The method that is asked for, or the default for the adversary."""
         audit = self.audit
-        if audit.threshold is not None and adversary.gives is OneRun and audit.bound in (None, OneRunPoint.name):
+        usual = adversary.gives.usual_method
+        if audit.threshold is not None and usual == OneRunPoint.name and audit.bound in (None, OneRunPoint.name):
             return OneRunPoint(Threshold(audit.threshold), audit.seed)
         name = audit.bound or ("fixed" if audit.threshold is not None else None)
-        if name in (None, ComposedSteps.name) and adversary.gives is PerStep:
+        if name in (None, ComposedSteps.name) and usual == ComposedSteps.name:
             return None  # it depends on the recipe
         if name is None:
             method = default_method(adversary.gives, audit.seed)

@@ -121,10 +121,9 @@ def chosen_plan(
         values["training"].pop("noise_multiplier", None)
     if not own_bound:
         from epsilometer.adversaries import ADVERSARIES
-        from epsilometer.evidence import PairedRuns
 
         own = ADVERSARIES.get(values["adversary"].get("name", ""))
-        of_worlds = own is None or own.gives is PairedRuns
+        of_worlds = own is None or own.gives.independent
         for key in ("bound", "threshold", "target", *(() if of_worlds else ("trials",))):
             values["audit"].pop(key, None)
     if adversary is not None and adversary != values["adversary"].get("name"):

@@ -16,9 +16,10 @@ from epsilometer.auditing import Results, StoredRun
 from epsilometer.auditing.scores import OF_A_STORE, require_scores
 from epsilometer.auditing.whole_files import write_whole
 from epsilometer.bounds import EProcess
+from epsilometer.bounds.catalogue import BOUNDS
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
-from epsilometer.evidence import PairedRuns, PerStep, Trial, toss_coins
+from epsilometer.evidence import KINDS, Trial, toss_coins
 
 Columns = dict[str, list[Any]]
 Row = tuple[int, int, Floats]  # index, world, scores
@@ -34,11 +35,11 @@ def write_scores(target: Path, run: StoredRun, results: Results) -> int:
     writers = {".csv": _csv, ".parquet": _parquet}
     if target.suffix not in writers:
         raise InvalidInput("--export", str(target), "a name that ends in .csv or .parquet")
-    paired = run.plan["evidence"] == PairedRuns.__name__
-    results = require_scores(results, run.plan["adversary"]["name"], 1 if paired else None, OF_A_STORE)
+    kind = KINDS[run.plan["evidence"]]
+    results = require_scores(results, run.plan["adversary"]["name"], kind.scores_a_trial, OF_A_STORE)
     judged = (run.conclusion or {}).get("judged", run.plan["trials"])
     rows = [(index, world, results[world, index]) for world, index in sorted(results, key=_by_index) if index < judged]
-    columns = _pairs(rows) if paired else _by_coins(run.plan, rows)
+    columns = _pairs(rows) if kind.independent else _by_coins(run.plan, rows)
     if run.plan["group_size"] > 1:  # a bound that did not know would claim too much
         columns["group_size"] = [run.plan["group_size"]] * len(rows)
     content = writers[target.suffix](columns)
@@ -52,9 +53,10 @@ def write_scores(target: Path, run: StoredRun, results: Results) -> int:
 def judged_again(target: Path, run: StoredRun) -> str:
     """How to get a bound from these scores, and which: after a look at them, not every method is valid."""
     plan, end = run.plan, run.conclusion
-    if plan["evidence"] == PerStep.__name__:
+    kind = KINDS[plan["evidence"]]
+    if kind.usual_method not in BOUNDS:
         return "they speak of single steps: no bound for runs takes them"
-    one_run = plan["evidence"] != PairedRuns.__name__
+    one_run = not kind.independent
     words = ["epsilometer", "bound", *(["--in-order", "--one-run"] if one_run else []), str(target)]
     words += ["--delta", f"{plan['delta']:g}", "--confidence", f"{plan['confidence']:g}"]
     words += ["--relation", plan["claim"]["relation"]]
@@ -77,8 +79,7 @@ def _by_coins(plan: dict[str, Any], rows: list[Row]) -> Columns:
         coins = toss_coins(plan["seed"], index, len(scores))
         numbered = zip(coins.astype(int).tolist(), scores.tolist(), strict=True)
         found += [(index, canary, member, score) for canary, (member, score) in enumerate(numbered)]
-    names = ("place", "gradient") if plan["evidence"] == PerStep.__name__ else ("canary", "member")
-    return _columns(("index", *names, "score"), found)
+    return _columns(("index", *KINDS[plan["evidence"]].columns, "score"), found)
 
 
 def _by_index(trial: Trial) -> tuple[int, int]:

@@ -12,7 +12,6 @@ from epsilometer.auditing import Plan, claim_curve, run
 from epsilometer.bounds import attack_strength
 from epsilometer.claims import GaussianClaim
 from epsilometer.data import Dataset
-from epsilometer.evidence import PairedRuns
 from epsilometer.report.panels import Panel, Series, panels_figure
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
 from epsilometer.subjects import DpSgdTraining
@@ -46,10 +45,10 @@ def _measure(cell: Cell, session: Session) -> Row:
     subject = DpSgdTraining(recipe, data)
     plan = Plan(subject, claim_curve(recipe), DELTA, HiddenState(), session.trials, seed=session.seed)
     result = run(plan, session.progress, store=session.store, executor=session.executor)
-    assert isinstance(result.evidence, PairedRuns)
+    seen = result.evidence.as_pairs()
     assert result.family_bound is not None
-    low, high = (attack_strength(result.evidence, level) for level in (0.975, 0.025))
-    if result.evidence.in_scores.min() > result.evidence.out_scores.max():
+    low, high = (attack_strength(seen, level) for level in (0.975, 0.025))
+    if seen.in_scores.min() > seen.out_scores.max():
         high = math.inf
     return Row(
         cell=cell,

@@ -20,7 +20,7 @@ from epsilometer.adversaries.target import STATISTICS
 from epsilometer.auditing import Plan, choose_adversary, run
 from epsilometer.bounds import Kind, attack_strength, eps_opt
 from epsilometer.errors import InvalidInput
-from epsilometer.evidence import PairedRuns
+from epsilometer.evidence import Evidence
 from epsilometer.report.rungs import Ladder, Rung, ladder_figure
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
 from epsilometer.subjects import own_training
@@ -31,7 +31,7 @@ PER_STEP = {"gradient": GradientSteps(), "malicious-dataset": GradientSteps(mali
 def ladder_of(plan: Plan) -> Reproduction:
     """All adversaries whose powers the plan's training grants, as cells of one table."""
     own_training(plan.subject)  # all of them can play against nothing else
-    if plan.planned_method.kind is not Kind.CERTIFIED or plan.planned_method.takes is not PairedRuns:
+    if plan.planned_method.kind is not Kind.CERTIFIED or not plan.adversary.gives.independent:
         raise InvalidInput("method", plan.planned_method.name, "one that certifies bounds from trials", "leave it out")
     granted = [name for name in LADDER if not plan.access.lacks(ADVERSARIES[name]().needs)]
     return Reproduction(
@@ -98,10 +98,9 @@ def climb(plan: Plan, name: str, session: Session) -> tuple[float, dict[str, Any
     }
 
 
-def _strengths(evidence: object) -> list[float]:
+def _strengths(evidence: Evidence) -> list[float]:
     """The attack's μ and a 95 % interval for it: estimates, to compare adversaries by."""
-    assert isinstance(evidence, PairedRuns)
-    return [attack_strength(evidence, level) for level in (0.975, 0.5, 0.025)]
+    return [attack_strength(evidence.as_pairs(), level) for level in (0.975, 0.5, 0.025)]
 
 
 def _settings(adversary: Adversary) -> str:
