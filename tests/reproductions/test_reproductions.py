@@ -84,13 +84,13 @@ def test_settings_choose_cells(only: list[str], number: int) -> None:
 @pytest.mark.parametrize(
     ("only", "words"),
     [
-        ("init=fixd", "--only = 'fixd': expected one of 0.5, 1, 2, fixed; did you mean 'fixed'"),
-        ("int=fixed", "--only = 'int': expected one of C=…, eps=…, init=…; did you mean 'init=…'"),
-        ("init", "--only = 'init'"),
-        ("", "--only = ''"),
-        ("=1", "--only = ''"),
-        ("C=", "--only = ''"),
-        ("eps=∞", "--only = '∞'"),
+        ("init=fixd", "only = 'fixd': expected one of 0.5, 1, 2, fixed; did you mean 'fixed'"),
+        ("int=fixed", "only = 'int': expected one of C=…, eps=…, init=…; did you mean 'init=…'"),
+        ("init", "only = 'init'"),
+        ("", "only = ''"),
+        ("=1", "only = ''"),
+        ("C=", "only = ''"),
+        ("eps=∞", "only = '∞'"),
         ("c=1", "did you mean|one of C=…"),
     ],
 )
@@ -355,7 +355,7 @@ def test_a_table_that_cannot_be_written_is_named_and_the_old_one_stays(tmp_path:
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(
-        InvalidInput, match=r"--out = '.*table\.csv': .* \(No space left on device\); trials are stored"
+        InvalidInput, match=r"out = '.*table\.csv': .* \(No space left on device\); trials are stored"
     ):
         write_rows(tmp_path, TOY, SETTINGS, [row(TOY.cells[0], 2.0)])
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -33,13 +33,13 @@ def run_directory(directory: Path | str, plan: Work) -> Iterator[SqliteStore]:
         if runs and runs[0].fingerprint != plan.fingerprint():
             changes = differences(runs[0].plan, plain(plan.to_dict()))
             raise InvalidInput(
-                "--out", str(directory), f"the plan that was begun there ({changes})",
+                "out", str(directory), f"the plan that was begun there ({changes})",
                 "name another directory, or undo the change",
             )  # fmt: skip
         owner = plan_of(result := out / RESULTS[0])
         if owner not in (None, plan.fingerprint()) or (owner is None and not runs and os.path.lexists(result)):
             expected = f"a directory whose {result.name} is of this plan"
-            raise InvalidInput("--out", str(out), expected, f"name another, or move {result} away")
+            raise InvalidInput("out", str(out), expected, f"name another, or move {result} away")
         store.begin(plan)
         yield store
 
@@ -137,21 +137,21 @@ def stores_below(directory: Path) -> tuple[list[Path], bool]:
 def _prepare(out: Path) -> bool:
     """Fail before the trials, not after them; whether the directory was made."""
     if str(out) in ("", "."):
-        raise InvalidInput("--out", str(out), "a directory of its own", "name one, for instance results")
+        raise InvalidInput("out", str(out), "a directory of its own", "name one, for instance results")
     try:
         is_run = os.path.lexists(out / STORE)
         held = [path.name for path in out.iterdir()] if out.is_dir() else []
         ours = (name.removeprefix(".").startswith(STORE) or name == PILOT for name in held)
         if not is_run and not all(ours):
-            raise InvalidInput("--out", str(out), "a new or empty directory, or one with a run in it", "name another")
+            raise InvalidInput("out", str(out), "a new or empty directory, or one with a run in it", "name another")
         made = not os.path.lexists(out)
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):
             pass
     except FileExistsError:
-        raise InvalidInput("--out", str(out), "a directory to write to (this is a file)", "name another") from None
+        raise InvalidInput("out", str(out), "a directory to write to (this is a file)", "name another") from None
     except OSError as error:
-        raise InvalidInput("--out", str(out), f"a directory to write to ({error.strerror})") from None
+        raise InvalidInput("out", str(out), f"a directory to write to ({error.strerror})") from None
     return made
 
 

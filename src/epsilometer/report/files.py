@@ -35,7 +35,7 @@ def write_results(directory: Path, result: AuditResult) -> Written:
     document, table = directory / RESULTS[0], directory / RESULTS[1]
     if plan_of(document) not in (None, result.plan.fingerprint()):
         expected = f"a directory whose {document.name} is of this plan"
-        raise InvalidInput("--out", str(directory), expected, f"move {document} away, and run the same again")
+        raise InvalidInput("out", str(directory), expected, f"move {document} away, and run the same again")
     fresh = to_json(result)
     texts = {document: (_json(fresh), _json(_as_of(document, fresh))), table: (_csv(result), _csv(result))}
     stale = {path: text for path, (text, expected) in texts.items() if not _holds(path, expected)}
@@ -48,7 +48,7 @@ def write_results(directory: Path, result: AuditResult) -> Written:
             write_whole(path, text, anew=changed)
     except OSError as error:
         raise InvalidInput(
-            "--out", str(directory), f"a directory to write to ({error.strerror})",
+            "out", str(directory), f"a directory to write to ({error.strerror})",
             "trials are stored: make room and run the same command again",
         ) from None  # fmt: skip
     return Written(tuple(stale), tuple(kept))

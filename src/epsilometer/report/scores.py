@@ -31,10 +31,10 @@ def write_scores(target: Path, run: StoredRun, results: Results) -> int:
     Of a run that is finished, those that were judged: workers may have been ahead when it stopped.
     """
     if os.path.lexists(target):
-        raise InvalidInput("--export", str(target), "a file that does not exist yet", "name another")
+        raise InvalidInput("export", str(target), "a file that does not exist yet", "name another")
     writers = {".csv": _csv, ".parquet": _parquet}
     if target.suffix not in writers:
-        raise InvalidInput("--export", str(target), "a name that ends in .csv or .parquet")
+        raise InvalidInput("export", str(target), "a name that ends in .csv or .parquet")
     kind = KINDS[run.plan["evidence"]]
     results = require_scores(results, run.plan["adversary"]["name"], kind.scores_a_trial, OF_A_STORE)
     judged = (run.conclusion or {}).get("judged", run.plan["trials"])
@@ -46,7 +46,7 @@ def write_scores(target: Path, run: StoredRun, results: Results) -> int:
     try:
         write_whole(target, content)
     except OSError as error:
-        raise InvalidInput("--export", str(target), f"a file to write to ({error.strerror})") from None
+        raise InvalidInput("export", str(target), f"a file to write to ({error.strerror})") from None
     return len(columns["score"])
 
 
@@ -105,7 +105,7 @@ def _parquet(columns: Columns) -> bytes:
         from pyarrow import parquet
     except ImportError:
         raise InvalidInput(
-            "--export", ".parquet", "pyarrow to be installed", "pip install 'epsilometer[parquet]', or write .csv"
+            "export", ".parquet", "pyarrow to be installed", "pip install 'epsilometer[parquet]', or write .csv"
         ) from None
     arrays = {name: np.array(values, np.float64 if name == "score" else np.int64) for name, values in columns.items()}
     buffer = io.BytesIO()

@@ -54,16 +54,16 @@ def _require_same(out: Path, of: Reproduction, settings: dict[str, Any]) -> None
             of.draw(_known(out, of))
     except Exception:
         expected = "a result.json of this program, or none"
-        raise InvalidInput("--out", str(out), expected, f"move {out / RESULT} away") from None
+        raise InvalidInput("out", str(out), expected, f"move {out / RESULT} away") from None
     if audit:
         raise _holds_an_audit(out)
     if known != settings:
         expected = f"the settings that were used there ({differences(known, settings)})"
-        raise InvalidInput("--out", str(out), expected, "name another directory")
+        raise InvalidInput("out", str(out), expected, "name another directory")
 
 
 def _holds_an_audit(out: Path) -> InvalidInput:
-    return InvalidInput("--out", str(out), "a directory for a reproduction (it holds an audit)", "name another")
+    return InvalidInput("out", str(out), "a directory for a reproduction (it holds an audit)", "name another")
 
 
 def write_rows(out: Path, of: Reproduction, settings: dict[str, Any], rows: Sequence[Row]) -> list[Path]:
@@ -84,7 +84,7 @@ def write_rows(out: Path, of: Reproduction, settings: dict[str, Any], rows: Sequ
             write_whole(out / name, text.encode(), anew=True)
         except OSError as error:
             raise InvalidInput(
-                "--out", str(out / name), f"a file that can be written ({error.strerror})",
+                "out", str(out / name), f"a file that can be written ({error.strerror})",
                 "trials are stored: make room and run the same command again",
             ) from None  # fmt: skip
     return [out / name for name in texts]

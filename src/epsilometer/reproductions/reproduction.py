@@ -61,14 +61,14 @@ class Reproduction:
             key, sign, value = word.partition("=")
             keys = list(dict.fromkeys(itertools.chain(*self.cells)))
             if not sign or key not in keys:
-                raise unknown_name("--only", key, [f"{name}=…" for name in keys])
+                raise unknown_name("only", key, [f"{name}=…" for name in keys])
             values = list(dict.fromkeys(cell[key] for cell in self.cells if key in cell))
             if value not in values:
-                raise unknown_name("--only", value, values)
+                raise unknown_name("only", value, values)
             wanted.setdefault(key, set()).add(value)
         cells = tuple(c for c in self.cells if all(c.get(key) in values for key, values in wanted.items()))
         if not cells:
-            raise InvalidInput("--only", " ".join(only), "settings that occur together", "leave one out")
+            raise InvalidInput("only", " ".join(only), "settings that occur together", "leave one out")
         return cells
 
     def rows(self, cells: Sequence[Cell], session: Session) -> Iterator[Row]:
