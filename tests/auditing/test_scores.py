@@ -24,8 +24,24 @@ from epsilometer.auditing import (
 )  # fmt: skip
 from epsilometer.auditing.executors.executor import Job
 from epsilometer.auditing.groups import Played
+from epsilometer.auditing.scores import require_scores
 from epsilometer.errors import InvalidInput
 from epsilometer.report import write_scores
+
+
+@pytest.mark.parametrize("length", [None, 1, 3])
+def test_many_at_once_are_as_one_by_one(length: int | None) -> None:
+    """Numbers and arrays of one kind are checked together, anything else by itself; the same is accepted."""
+    given = [np.array([0.5, 2.0, -1.0]) * scale for scale in (1.0, 1e300)] if length == 3 else [0.5, -2.0]
+    trials = [(0, 0), (1, 0)]
+    together = require_scores(dict(zip(trials, given, strict=True)), "api", length)
+    for trial, value in zip(trials, given, strict=True):
+        (alone,) = require_scores({trial: np.array(value, np.longdouble)}, "api", length).values()
+        assert together[trial].tobytes() == alone.tobytes()
+    for odd in (np.nan, np.ones((1, 3)), np.ones(2), True, "1"):
+        with pytest.raises(InvalidInput, match="trial 0 of world 1"):
+            require_scores(dict(zip(trials, [given[0], odd], strict=True)), "api", length)
+
 
 PLAN = spec_from_dict({"training": {"steps": 3}, "audit": {"trials": 20}}).plan()
 ONE_RUN = spec_from_dict(

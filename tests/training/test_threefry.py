@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from epsilometer.training import compiled, threefry
-from epsilometer.training.threefry import COIN, INIT, NOISE, SAMPLE, below, normals, trial_key, words
+from epsilometer.training.threefry import COIN, INIT, NOISE, SAMPLE, below, normal_rows, normals, trial_key, words
 from epsilometer.training.threefry import threefry as block
 
 u32 = np.uint32
@@ -44,6 +44,15 @@ def test_compiled_normals_are_the_portable_ones_within_rounding() -> None:
     compiled.fill_normals(KEY, 3, out)
     np.testing.assert_allclose(out, normals(KEY, 3, len(out)), atol=2e-4)  # near 0 the radius is coarse
     assert np.mean(np.abs(out - normals(KEY, 3, len(out)))) < 3e-7
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 100])
+def test_rows_of_normals_are_those_of_each_key(count: int) -> None:
+    keys = np.stack([trial_key(np.random.SeedSequence(seed)) for seed in range(7)])
+    rows = normal_rows(keys, 3, count)
+    for key, row in zip(keys, rows, strict=True):
+        np.testing.assert_array_equal(row.astype(np.float32), normals(key, 3, count))
+        assert normal_rows(key[None], 3, count)[0].tobytes() == row.tobytes()  # whatever stands beside it
 
 
 def test_normals_are_normal_to_the_tails() -> None:

@@ -14,6 +14,7 @@ from epsilometer.adversaries.intermediate import Intermediate
 from epsilometer.adversaries.learned import LearnedScore
 from epsilometer.adversaries.malicious_dataset import MaliciousDataset
 from epsilometer.adversaries.membership import MembershipAttack
+from epsilometer.adversaries.ridge_clipbkd import RidgeClipBkd
 from epsilometer.adversaries.static_poison import StaticPoison
 from epsilometer.adversaries.worst_case_init import WorstCaseInit
 
@@ -42,6 +43,7 @@ __all__ = [
     "MaliciousDataset",
     "MembershipAttack",
     "Prepared",
+    "RidgeClipBkd",
     "StaticPoison",
     "WorstCaseInit",
     "two_worlds",

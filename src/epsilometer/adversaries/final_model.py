@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from epsilometer.claims import Floats
-from epsilometer.data import Dataset
+from epsilometer.data import Dataset, RegressionData
 from epsilometer.subjects import Model, Observer
 from epsilometer.training import Array
 
@@ -27,7 +27,7 @@ class FinalOutputs(Observer):
         return self._score
 
 
-def identity(data: Dataset, *points: object) -> str:
+def identity(data: Dataset | RegressionData, *points: object) -> str:
     """A hash of a world's data and of what its scores are made from."""
     digest = hashlib.sha256(data.fingerprint().encode())
     for point in points:

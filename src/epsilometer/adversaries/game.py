@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.claims import Relation
-from epsilometer.data import Dataset
 from epsilometer.evidence import Evidence, PairedRuns
 from epsilometer.subjects import Insertion, Observer, Subject, ThreatModel
 
@@ -35,11 +34,26 @@ class Game:
     scores: int = 1
     out_identity: str = ""
 
+    def insertions(self, sides: Iterable[Any], seeds: Sequence[np.random.SeedSequence]) -> list[Insertion]:
+        """One for each side; no seed is made for those who do not look at it."""
+        if isinstance(self.insert, TwoWorlds):
+            return [self.insert.worlds[side] for side in sides]
+        return [self.insert(side, seed) for side, seed in zip(sides, seeds, strict=True)]
 
-def two_worlds(out_data: Dataset, in_data: Dataset) -> Callable[[int, np.random.SeedSequence], Insertion]:
+
+@dataclass(frozen=True, eq=False)
+class TwoWorlds:
+    """What is put into worlds 0 and 1, where nothing of it is drawn."""
+
+    worlds: tuple[Insertion, Insertion]
+
+    def __call__(self, world: int, seed: np.random.SeedSequence) -> Insertion:
+        return self.worlds[world]
+
+
+def two_worlds(out_data: Any, in_data: Any) -> TwoWorlds:
     """Worlds that differ in their records, and in nothing else."""
-    worlds = Insertion(out_data), Insertion(in_data)
-    return lambda world, _: worlds[world]
+    return TwoWorlds((Insertion(out_data), Insertion(in_data)))
 
 
 class Adversary(ABC):
@@ -59,7 +73,7 @@ class Adversary(ABC):
         ]
         return ", ".join([self.name, *settings])
 
-    def reads(self, data: Dataset) -> dict[str, Any]:
+    def reads(self, data: Any) -> dict[str, Any]:
         """What of the data decides its game beside records and labels."""
         return {}
 

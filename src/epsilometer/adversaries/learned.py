@@ -16,9 +16,10 @@ from scipy import special
 
 from epsilometer import checks
 from epsilometer.adversaries.clipbkd import ClipBkd
-from epsilometer.adversaries.game import Adversary, Game, Prepared
-from epsilometer.adversaries.target import Target, natural_target
+from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
+from epsilometer.adversaries.target import Target, natural_row, natural_target
 from epsilometer.claims import Floats, Relation
+from epsilometer.data import RegressionData
 from epsilometer.errors import unknown_name
 from epsilometer.evidence import IN, OUT
 from epsilometer.subjects import Controls, Observer, Sees, Subject, ThreatModel
@@ -80,11 +81,16 @@ class LearnedScore(Adversary):
     def _record(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         if self.record == "clipbkd":
             return ClipBkd().prepare(subject, relation, seed)
+        if isinstance(subject.data, RegressionData):
+            return {"row": np.array([natural_row(subject.data, None, seed)])}
         return natural_target(subject.data, None, seed).prepared()
 
     def _insertions(self, subject: Subject, relation: Relation, inserted: Prepared) -> Game:
         if self.record == "clipbkd":
             return ClipBkd().craft(subject, relation, inserted)
+        if isinstance(subject.data, RegressionData):  # the record has no class of which another would be wrong
+            worlds = two_worlds(subject.data.without(int(inserted["row"][0])), subject.data)
+            return Game(relation, worlds, self._observer)
         target = Target.of(inserted)
         return Game(relation, target.inserted(subject.data, relation), self._observer)
 

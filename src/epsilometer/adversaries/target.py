@@ -12,7 +12,7 @@ from epsilometer.adversaries.final_model import FinalOutputs
 from epsilometer.adversaries.game import Prepared, two_worlds
 from epsilometer.adversaries.poisoning import Poison
 from epsilometer.claims import Relation
-from epsilometer.data import Dataset
+from epsilometer.data import Dataset, RegressionData
 from epsilometer.errors import InvalidInput
 from epsilometer.subjects import Insertion, Observer
 from epsilometer.training import Array, ModuleNetwork, Network, record_losses
@@ -53,13 +53,18 @@ class Target:
         return self.row if relation is Relation.REPLACE else len(data) - 1
 
 
-def natural_target(data: Dataset, row: int | None, seed: np.random.SeedSequence) -> Target:
-    """A record of the data: the given row, or a random one."""
+def natural_row(data: Dataset | RegressionData, row: int | None, seed: np.random.SeedSequence) -> int:
+    """The given row of the data, or a random one."""
     if len(data) < 2:
         raise InvalidInput("data", data.name, "at least 2 records, one of which can be left out")
     if row is not None and row >= len(data):
         raise InvalidInput("record", row, f"a row of {data.name}, 0 to {len(data) - 1}")
-    chosen = int(np.random.default_rng(seed).integers(len(data))) if row is None else row
+    return int(np.random.default_rng(seed).integers(len(data))) if row is None else row
+
+
+def natural_target(data: Dataset, row: int | None, seed: np.random.SeedSequence) -> Target:
+    """A record of the data: the given row, or a random one."""
+    chosen = natural_row(data, row, seed)
     label = int(data.y[chosen])
     return Target(chosen, data.x[chosen], label, (label + 1) % data.classes)
 

@@ -15,6 +15,7 @@ from epsilometer.auditing.pilot import Candidate, Choice, choose_adversary, pilo
 from epsilometer.auditing.plan import Plan, claim_curve, noise_for
 from epsilometer.auditing.preview import Preview, preview
 from epsilometer.auditing.progress import Progress, Snapshot
+from epsilometer.auditing.ridge_audit import RidgeAudit, audit_ridge, epsilon_interval, ridge_plan
 from epsilometer.auditing.runner import AuditResult, judge, play, run
 from epsilometer.auditing.simple import audit
 from epsilometer.auditing.spec import Spec, parse_spec, read_spec, spec_from_dict
@@ -45,6 +46,7 @@ __all__ = [
     "Preview",
     "Progress",
     "Results",
+    "RidgeAudit",
     "Snapshot",
     "Spec",
     "SqliteStore",
@@ -55,10 +57,12 @@ __all__ = [
     "Verdict",
     "Work",
     "audit",
+    "audit_ridge",
     "begun_in",
     "choose_adversary",
     "claim_curve",
     "decide",
+    "epsilon_interval",
     "executor_named",
     "judge",
     "noise_for",
@@ -69,6 +73,7 @@ __all__ = [
     "play",
     "preview",
     "read_spec",
+    "ridge_plan",
     "run",
     "run_directory",
     "spec_from_dict",

@@ -30,7 +30,7 @@ from epsilometer.claims import Claim, Floats, PointClaim, Relation, require_same
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import Evidence, Trial
 from epsilometer.plain import plain
-from epsilometer.seeds import Stream, seed_of
+from epsilometer.seeds import Seeds, Stream, seed_of
 from epsilometer.subjects import Access, Insertion, Precautions, Subject, code_of
 from epsilometer.training import Recipe
 
@@ -177,8 +177,8 @@ class Plan:
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def code(self) -> list[Any]:
-        own = [] if ADVERSARIES.own.get(self.adversary.name) is type(self.adversary) else [type(self.adversary)]
-        return [*own, *self.subject.code()]
+        kind = type(self.adversary)
+        return [*([] if _is_ours(kind) else [kind]), *self.subject.code()]
 
     @property
     def precautions(self) -> Precautions:
@@ -197,11 +197,9 @@ class Plan:
 
     def play(self, prepared: Preparation, trials: Sequence[Trial]) -> list[Floats]:
         game, kind = self.game(prepared), self.adversary.gives
-        insertions = [
-            game.insert(kind.side(self.seed, trial, game.scores), seed_of(self.seed, Stream.INSERTING, trial[1]))
-            for trial in trials
-        ]
-        return self.observe(game, trials, insertions, [seed_of(self.seed, *trial) for trial in trials])
+        sides = (kind.side(self.seed, trial, game.scores) for trial in trials)
+        inserting = Seeds(self.seed, [(Stream.INSERTING, index) for _, index in trials])
+        return self.observe(game, trials, game.insertions(sides, inserting), Seeds(self.seed, trials))
 
     def observe(
         self,
@@ -256,8 +254,13 @@ def _crafted(plan: Plan, prepared: Preparation) -> Game:
 def _named(adversary: Adversary) -> dict[str, Any]:
     """Name and settings; a class of the user's own too, which may have kept the name of the one that it changes."""
     kind = type(adversary)
-    own = {} if ADVERSARIES.own.get(adversary.name) is kind else {"class": code_of(kind)}  # no setting has that name
+    own = {} if _is_ours(kind) else {"class": code_of(kind)}  # no setting has that name
     return {"name": adversary.name, **own, **asdict(adversary)}  # type: ignore[call-overload]
+
+
+def _is_ours(kind: type[Adversary]) -> bool:
+    """Whether `TRIAL_VERSION` speaks for its code, also where no spec can name it."""
+    return kind.__module__.startswith("epsilometer.adversaries.")
 
 
 def claim_curve(recipe: Recipe, relation: Relation | str = Relation.ADD_REMOVE) -> Claim:

@@ -19,6 +19,7 @@ from epsilometer.data.location30 import location30
 from epsilometer.data.mnist import MNIST
 from epsilometer.data.own import own_data
 from epsilometer.data.purchase100 import purchase100
+from epsilometer.data.regression import RegressionData
 from epsilometer.data.request import TEST, TRAIN, Request, Source
 from epsilometer.data.retail import retail
 from epsilometer.data.texas100 import texas100
@@ -67,4 +68,15 @@ def load(
     return source.load(Request(part, classes, per_class, files))
 
 
-__all__ = ["DATASETS", "Dataset", "Extractor", "FeatureDataset", "Progress", "Source", "digits", "load", "own_data"]
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "Extractor",
+    "FeatureDataset",
+    "Progress",
+    "RegressionData",
+    "Source",
+    "digits",
+    "load",
+    "own_data",
+]

@@ -2,16 +2,12 @@
 
 from epsilometer.mechanisms.regression import example_records
 from epsilometer.mechanisms.ridge import PrivateRidge, norm_limit, paper_sensitivity, proved_sensitivity
-from epsilometer.mechanisms.ridge_audit import RidgeAudit, audit_ridge, epsilon_interval
 from epsilometer.mechanisms.ridge_poison import RidgePoison, craft_poison, midpoint_epsilon
 
 __all__ = [
     "PrivateRidge",
-    "RidgeAudit",
     "RidgePoison",
-    "audit_ridge",
     "craft_poison",
-    "epsilon_interval",
     "example_records",
     "midpoint_epsilon",
     "norm_limit",

@@ -36,6 +36,10 @@ class RidgePoison:
     alignment: float  # v_d·w0, at most 0
 
     @property
+    def label(self) -> float:
+        return LABEL
+
+    @property
     def separation(self) -> float:
         """How far the poison moves the optimum: along `point`, and nowhere else."""
         return (LABEL - self.alignment) / self._stiffness

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from epsilometer.auditing import audit_ridge
 from epsilometer.bounds import epsilon_from_rates
-from epsilometer.mechanisms import PrivateRidge, audit_ridge, example_records
+from epsilometer.mechanisms import PrivateRidge, example_records
 from epsilometer.report.panels import Panel, Series, panels_figure
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
 

@@ -4,6 +4,7 @@ from epsilometer.subjects.access import Access, Controls, Sees, ThreatModel
 from epsilometer.subjects.callables import ISOLATIONS, CallableTraining, Records, TrainingFailed
 from epsilometer.subjects.dp_sgd import DpSgdTraining, Faults, Trained, own_training
 from epsilometer.subjects.entry import Entry
+from epsilometer.subjects.private_ridge import RidgeTraining
 from epsilometer.subjects.released import Released
 from epsilometer.subjects.subject import Differentiable, Insertion, Model, Observer, Precautions, Subject, WhiteModel
 from epsilometer.subjects.user_code import code_of
@@ -23,6 +24,7 @@ __all__ = [
     "Precautions",
     "Records",
     "Released",
+    "RidgeTraining",
     "Sees",
     "Subject",
     "ThreatModel",

@@ -44,6 +44,10 @@ class Faults:
     def __post_init__(self) -> None:
         checks.real("noise_scale", self.noise_scale, above=0, closed="[", remedy="1 injects no fault")
 
+    def in_words(self) -> list[str]:
+        scale = self.noise_scale
+        return [f"the noise really added is {scale:g} × what is claimed"] if scale != 1 else []
+
 
 @dataclass(frozen=True, eq=False)
 class Trained:
@@ -96,8 +100,7 @@ class DpSgdTraining(Subject):
             import torch  # noqa: F401
 
     def injected(self) -> list[str]:
-        scale = self.faults.noise_scale
-        return [f"the noise really added is {scale:g} × what is claimed"] if scale != 1 else []
+        return self.faults.in_words()
 
     @property
     def network(self) -> Network | ModuleNetwork:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from epsilometer.accounting import DpSgd
 from epsilometer.claims import Claim, Floats
-from epsilometer.data import Dataset
 from epsilometer.subjects.access import Access
 from epsilometer.training import Array, Labels, Poisoner
 
@@ -59,7 +58,7 @@ class Insertion:
     that it makes records for; `start` is where the training starts.
     """
 
-    data: Dataset
+    data: Any  # of the subject's own kind
     gradient: Array | None = None
     additions: Callable[[int], Addition] | None = None
     poisoner: Poisoner | None = None
@@ -104,7 +103,9 @@ class Precautions:
 class Subject(ABC):
     """What is audited: what runs, what it grants to those who attack it, and what it promises."""
 
-    data: Dataset
+    # What it trains on, with a name, a length and a fingerprint: a `Dataset` if records have classes, and what else for
+    # other subjects. Who needs classes needs predictions, which subjects without classes do not grant.
+    data: Any
     loss: str = "cross-entropy"  # by which models are judged where adversaries look at losses
 
     @property
@@ -130,7 +131,7 @@ class Subject(ABC):
 
     @abstractmethod
     def rehearse(
-        self, data: Dataset, seeds: Sequence[np.random.SeedSequence], *, noiseless: bool = False
+        self, data: Any, seeds: Sequence[np.random.SeedSequence], *, noiseless: bool = False
     ) -> Sequence[Model]:
         """Models that an adversary trains for itself; without noise, if it asks for that and knows how."""
 

@@ -110,7 +110,7 @@ def _check_worlds(plan: Plan) -> None:
     else:
         more = len(present) - len(absent)
         assert 0 <= more <= size, f"world 1 has {more} records more, not {size} at most"
-        rows = [{(*x.tolist(), int(y)) for x, y in zip(one.x, one.y, strict=True)} for one in (absent, present)]
+        rows = [{(*x.tolist(), y.item()) for x, y in zip(one.x, one.y, strict=True)} for one in (absent, present)]
         assert rows[0] <= rows[1], "world 1 has all that world 0 has"
 
 

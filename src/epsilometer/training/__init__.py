@@ -21,6 +21,7 @@ from epsilometer.training.modules import (
     register,
 )
 from epsilometer.training.recipe import ACTIVATIONS, INITIALISATIONS, MODELS, PRECISIONS, Recipe
+from epsilometer.training.threefry import normal_rows
 from epsilometer.training.watchers import Poisoner, Watcher
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "is_module",
     "median_gradient_norm",
     "network_for",
+    "normal_rows",
     "record_losses",
     "register",
     "train",

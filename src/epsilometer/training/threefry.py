@@ -91,8 +91,22 @@ def normals(key: Words, step: int, count: int) -> NDArray[np.float32]:
     u = (word + ½)·2⁻³² keeps its relative precision near 0, so tails reach 6.6 standard deviations.
     """
     blocks = -(-count // 4)
-    w = words(key, NOISE, step, 4 * blocks).reshape(4, blocks).astype(np.float64)
-    radius = np.sqrt(-2.0 * np.log((w[::2] + 0.5) * 2.0**-32))
-    angle = 2.0 * np.pi * (w[1::2] * 2.0**-32)
-    pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)  # (2, 2, blocks)
-    return pairs.reshape(-1)[:count].astype(np.float32)
+    w = words(key, NOISE, step, 4 * blocks).reshape(4, blocks)
+    return _box_muller(w).reshape(-1)[:count].astype(np.float32)
+
+
+def normal_rows(keys: Words, step: int, count: int) -> NDArray[np.float64]:
+    """`count` standard normal numbers for each key, a row each: `normals` of that key, in double precision."""
+    blocks = np.arange(-(-count // 4), dtype=np.uint32)
+    with np.errstate(over="ignore"):
+        lanes = threefry(blocks, u32(step), u32(NOISE), u32(0), *(keys[:, [word]] for word in range(4)))
+    found = _box_muller(np.stack(lanes)).reshape(4, len(keys), len(blocks))
+    return np.ascontiguousarray(found.transpose(1, 0, 2).reshape(len(keys), -1)[:, :count])
+
+
+def _box_muller(w: Words) -> NDArray[np.float64]:
+    """Lanes 0 and 2 of four are radii, 1 and 3 angles; in pairs: (2, 2, …)."""
+    lanes = w.astype(np.float64)
+    radius = np.sqrt(-2.0 * np.log((lanes[::2] + 0.5) * 2.0**-32))
+    angle = 2.0 * np.pi * (lanes[1::2] * 2.0**-32)
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)

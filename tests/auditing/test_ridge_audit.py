@@ -6,8 +6,9 @@ import math
 import numpy as np
 import pytest
 
+from epsilometer.auditing import audit_ridge
 from epsilometer.errors import InvalidInput
-from epsilometer.mechanisms import PrivateRidge, audit_ridge, craft_poison, example_records, midpoint_epsilon
+from epsilometer.mechanisms import PrivateRidge, craft_poison, example_records, midpoint_epsilon
 from epsilometer.plain import plain
 
 DELTA = 1e-5
@@ -45,7 +46,7 @@ def test_the_poison_moves_the_optimum_as_derived(x, y, regularisation: float) ->
 
 @pytest.mark.parametrize(("seed", "setting"), list(enumerate(SETTINGS)), ids=str)
 def test_simulation_agrees_with_the_closed_form(seed: int, setting: tuple[float, float]) -> None:
-    found = audit_ridge(ridge(*setting), X, Y, trials=200_000, seed=seed)
+    found = audit_ridge(ridge(*setting), X, Y, trials=100_000, seed=seed)
     low, high = found.interval
     assert 0 < low <= found.closed_form <= high < 1.25 * low + 0.05
     assert found.agrees
@@ -57,7 +58,7 @@ def test_simulation_agrees_with_the_closed_form(seed: int, setting: tuple[float,
 def test_simulation_disagrees_with_a_wrong_closed_form() -> None:
     """σ_d in place of s_d² is seen, and so is the whole separation in place of half of it."""
     epsilon, regularisation = SETTINGS[3]
-    found = audit_ridge(ridge(epsilon, regularisation), X, Y, trials=200_000, seed=3)
+    found = audit_ridge(ridge(epsilon, regularisation), X, Y, trials=100_000, seed=3)
     reach, noise = found.separation / 2, found.mechanism.noise_std
     right = regularisation + found.singular_value**2 + 1
     wrong = {"σ_d": reach * right / (regularisation + found.singular_value + 1), "2c": 2 * reach}
@@ -109,14 +110,8 @@ def test_an_audit_is_its_seed() -> None:
     assert first == again != other
 
 
-def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = audit_ridge(ridge(), X, Y, trials=1000)
-    monkeypatch.setattr("epsilometer.mechanisms.ridge_audit.BLOCK", 64)
-    assert audit_ridge(ridge(), X, Y, trials=1000).counts == whole.counts
-
-
-def test_one_trial_proves_nothing() -> None:
-    found = audit_ridge(ridge(), X, Y, trials=1)
+def test_two_trials_prove_nothing() -> None:
+    found = audit_ridge(ridge(), X, Y, trials=2)
     assert found.lower_bound.epsilon == 0
     assert found.interval[0] == 0
     assert found.agrees
@@ -127,7 +122,7 @@ def test_the_result_is_plain_data() -> None:
     assert json.loads(json.dumps(plain(found)))["at_delta"]["claimed"]["epsilon"] == 1.0
 
 
-@pytest.mark.parametrize("setting", [{"trials": 0}, {"seed": -1}, {"confidence": 1.0}, {"interval_confidence": 0.0}])
+@pytest.mark.parametrize("setting", [{"trials": 1}, {"seed": -1}, {"confidence": 1.0}, {"interval_confidence": 0.0}])
 def test_audits_of_nothing_are_refused(setting: dict[str, float]) -> None:
     with pytest.raises(
         InvalidInput, match="confidence" if "confidence" in next(iter(setting)) else next(iter(setting))

@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from epsilometer import checks
+from epsilometer.adversaries import RidgeClipBkd
+from epsilometer.auditing.executors import Executor, Inline
+from epsilometer.auditing.plan import Plan
+from epsilometer.auditing.runner import play
+from epsilometer.auditing.store import MemoryStore, Store
 from epsilometer.bounds import Fixed, LowerBound, clopper_pearson, epsilon_from_rates, exact_rank, upper_limit
-from epsilometer.claims import Floats, PointClaim
+from epsilometer.claims import PointClaim
+from epsilometer.data import RegressionData
 from epsilometer.evidence import Counts, PairedRuns
-from epsilometer.mechanisms.ridge import PrivateRidge
-from epsilometer.mechanisms.ridge_poison import RidgePoison, craft_poison
-
-BLOCK = 2**20  # numbers drawn at a time, so that memory does not grow with trials
+from epsilometer.mechanisms import PrivateRidge, craft_poison
+from epsilometer.subjects import RidgeTraining
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,21 @@ class RidgeAudit:
         }
 
 
+def ridge_plan(
+    mechanism: PrivateRidge,
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    trials: int = 100_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Plan:
+    """The same audit as a plan, which `run` judges as any other: the point that the mechanism claims."""
+    training = RidgeTraining(mechanism, RegressionData("records", x, y))
+    claim = PointClaim(mechanism.epsilon, mechanism.delta, mechanism.relation)
+    return Plan(training, claim, claim.delta, RidgeClipBkd(), trials, confidence, seed=seed)
+
+
 def audit_ridge(
     mechanism: PrivateRidge,
     x: ArrayLike,
@@ -87,10 +105,12 @@ def audit_ridge(
     confidence: float = 0.95,
     interval_confidence: float = 0.999,
     seed: int = 0,
+    store: Store | None = None,
+    executor: Executor | None = None,
 ) -> RidgeAudit:
     """Release the model `trials` times without and as often with the poison, and compare with the closed form.
 
-    Each of the two bounds is certified by itself; the larger of them is not.
+    Each of the two bounds is certified by itself; the larger of them is not. `store` and `executor` are as for `run`.
 
     >>> from epsilometer.mechanisms import example_records
     >>> ridge = PrivateRidge(regularisation=50, epsilon=8, delta=1e-5)
@@ -100,12 +120,12 @@ def audit_ridge(
     >>> found.lower_bound.epsilon < found.reachable < found.theory < found.claimed.epsilon
     True
     """
-    checks.whole("trials", trials, least=1)
-    checks.whole("seed", seed, least=0)
-    poison = craft_poison(mechanism, x, y)
-    runs = _play(poison, x, y, trials, seed)
-    counts = runs.counts(0.0)
-    delta = mechanism.delta
+    checks.confidence(interval_confidence)
+    plan = ridge_plan(mechanism, x, y, trials=trials, confidence=confidence, seed=seed)
+    tally = play(plan, MemoryStore() if store is None else store, executor or Inline())
+    runs = plan.evidence(tally.results, trials)
+    assert isinstance(runs, PairedRuns)
+    poison, counts, delta = craft_poison(mechanism, x, y), runs.counts(0.0), mechanism.delta
     return RidgeAudit(
         closed_form=poison.epsilon(),
         paper_form=poison.paper_epsilon,
@@ -138,17 +158,3 @@ def epsilon_interval(counts: Counts, confidence: float) -> tuple[float, float]:
     low = epsilon_from_rates(upper_limit(counts.fp, outs, share), upper_limit(counts.fn, ins, share))
     high = epsilon_from_rates(1.0 - upper_limit(counts.tn, outs, share), 1.0 - upper_limit(counts.tp, ins, share))
     return float(low), float(high)
-
-
-def _play(poison: RidgePoison, x: ArrayLike, y: ArrayLike, trials: int, seed: int) -> PairedRuns:
-    """Both worlds' scores: how far beyond the midpoint a released model lies in the poison's direction."""
-
-    def scores(world: int, data: tuple[ArrayLike, ArrayLike]) -> Floats:
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(world,)))
-        found, block = np.empty(trials), max(1, BLOCK // len(poison.point))
-        for part in np.split(found, range(block, trials, block)):
-            part[:] = poison.mechanism.releases(*data, len(part), rng) @ poison.point - poison.midpoint
-        return found
-
-    outs, ins = scores(0, (x, y)), scores(1, poison.added_to(x, y))
-    return PairedRuns(outs, ins, poison.mechanism.relation)
