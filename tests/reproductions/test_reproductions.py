@@ -354,8 +354,6 @@ def test_a_table_that_cannot_be_written_is_named_and_the_old_one_stays(tmp_path:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(
-        InvalidInput, match=r"out = '.*table\.csv': .* \(No space left on device\); trials are stored"
-    ):
+    with pytest.raises(InvalidInput, match=r"out = '.*table\.csv': .* \(No space left on device\); trials are stored"):
         write_rows(tmp_path, TOY, SETTINGS, [row(TOY.cells[0], 2.0)])
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
