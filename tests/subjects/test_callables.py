@@ -1,5 +1,8 @@
 """Models of all kinds, data of all kinds, one waist."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -234,3 +237,40 @@ def test_the_own_engine_trains_modules_by_name_on_files(tmp_path, monkeypatch) -
 def test_a_data_set_is_taken_as_it_is() -> None:
     assert own_data(DATA) is DATA
     assert isinstance(DATA, Dataset)
+
+
+def test_what_other_processes_cannot_find_is_said() -> None:
+    with pytest.raises(InvalidInput, match="isolation = 'process'"):
+        CallableTraining(noisy_here(), DATA, isolation="process")
+    with pytest.raises(InvalidInput, match=r"train = .*a function of \(data, seed\)"):
+        CallableTraining(lambda x, y, seed: None, DATA).rehearse(DATA, [SEED])  # noqa: ARG005
+
+
+def test_scripts_from_standard_input_and_below_a_guard_play_here(tmp_path) -> None:
+    script = (
+        "import numpy as np\nimport epsilometer\nfrom epsilometer.data import own_data\n"
+        "if __name__ == '__main__':\n"
+        "    def train(data, seed):\n"
+        "        weights = data.x.sum(axis=0) + np.random.default_rng(seed).normal(size=(2, 3))\n"
+        "        return lambda points: points @ weights.T\n"
+        "    data = (np.eye(8, 3), np.arange(8) % 2)\n"
+        "    print(epsilometer.audit(train, data=data, claim=(1.0, 1e-5), trials=3).verdict.outcome)\n"
+    )
+    (tmp_path / "script.py").write_text(script)
+    for arguments, given in ((["script.py"], None), (["-"], script)):
+        shown = subprocess.run(
+            [sys.executable, *arguments], input=given, cwd=tmp_path, text=True, capture_output=True, check=False
+        )
+        assert shown.stdout.strip() == "inconclusive", shown.stderr
+
+
+def test_a_column_without_a_name_is_no_feature(tmp_path) -> None:
+    (tmp_path / "d.csv").write_text(",a,label\n0,1.5,no\n1,2.5,yes\n")
+    assert own_data(tmp_path / "d.csv").x.tolist() == [[1.5], [2.5]]
+
+
+def test_scores_that_are_all_equal_are_said_to_see_nothing() -> None:
+    subject = CallableTraining(noisy_here(), DATA, score=lambda model, _: float(model(X[:1])[0, 0]))
+    assert (
+        "all scores are equal" in run(Plan(subject, PointClaim(1.0, 1e-5), 1e-5, ClipBkd(), trials=25)).verdict.reason
+    )

@@ -38,6 +38,7 @@ def audit(
     seed: int = 0,
     isolation: str = "none",
     time_limit: float | None = None,
+    deterministic: bool = True,
     out: Path | str | None = None,
     executor: Executor | str = "auto",
     progress: Progress | None = None,
@@ -46,8 +47,9 @@ def audit(
 
     `data` is (x, y), a torch data set, or a file (.npz, .csv, .parquet). `claim` is an ε or (ε, δ); or a curve, for
     which far fewer trials are needed: a `DpSgd(sample_rate, noise_multiplier, steps)` says what the training does.
-    With `out`, a directory, an audit that was stopped goes on. What a notebook defines plays in this process, and is
-    not stored.
+    With `out`, a directory, an audit that was stopped goes on. Functions of a module play in processes of their own,
+    which import your script: call this under `if __name__ == "__main__":`. What a notebook defines plays in this
+    process, and is not stored.
 
     >>> import numpy as np
     >>> def train(data, seed):  # the noisy sum of all records: a Gaussian mechanism
@@ -70,7 +72,8 @@ def audit(
             dict(arguments or {}),
             isolation,
             time_limit,
-            stated=stated,
+            deterministic,
+            stated,
         )
     chosen = _claimed(claim, delta)
     plan = Plan(

@@ -8,6 +8,7 @@ import inspect
 import itertools
 import math
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from epsilometer import checks
 from epsilometer.accounting import LARGEST_EPSILON, DpSgd, account, curve
-from epsilometer.adversaries import ADVERSARIES, Adversary, Canaries
+from epsilometer.adversaries import ADVERSARIES, Adversary, Canaries, MembershipAttack
 from epsilometer.auditing.per_step import ComposedSteps
 from epsilometer.auditing.plan import Plan, claim_curve, noise_for
 from epsilometer.bounds import EProcess, Method, OneRunPoint, Threshold, default_method, method_named
@@ -131,7 +132,8 @@ class SubjectSection(_Section):
             return None
         for name, one in zip(("sample_rate", "noise_multiplier", "steps"), given, strict=True):
             if one is None:
-                raise InvalidInput(f"subject.{name}", None, "all of sample_rate, noise_multiplier and steps, or none")
+                expected = "all of sample rate, noise multiplier and steps, or none"
+                raise InvalidInput(f"subject.{name}", None, expected, "a curve follows from the three together")
         return DpSgd(*given)  # type: ignore[arg-type]
 
 
@@ -157,7 +159,9 @@ class Spec(_Section):
         try:
             return self._plan(data_dir, progress)
         except InvalidInput as error:
-            known = {field: f"{name}.{field}" for name, section in self for field in type(section).model_fields}
+            unused = ("subject",) if self.subject.train is None else ("model", "training", "faults")
+            sections = [(name, section) for name, section in self if name not in unused]
+            known = {field: f"{name}.{field}" for name, section in sections for field in type(section).model_fields}
             known |= {"model": "model.name", "method": "audit.bound", "adversary": "adversary.name"}
             raise error.renamed(known[error.argument]) if error.argument in known else error from None
 
@@ -209,11 +213,12 @@ class Spec(_Section):
                 raise InvalidInput("claim.epsilon", epsilon, expected, 'leave it out, or add form = "point"')
             return curve(subject.stated, relation)
         if epsilon is None:
-            raise InvalidInput("claim.epsilon", None, "the ε that the training claims", "add epsilon to [claim]")
+            expected = "the ε that the training claims, or its sample rate, noise multiplier and steps"
+            raise InvalidInput("claim.epsilon", None, expected, "a curve needs far fewer trials than a point")
         return PointClaim(epsilon, self.claim.delta, relation)
 
     def _planned(self, subject: Subject, claim: Claim) -> Plan:
-        adversary = self.adversaries()[0]
+        adversary = self._fitting(self.adversaries()[0], subject)
         settings = self.audit.model_dump(exclude={"bound", "threshold", "target"})
         return Plan(
             subject=subject,
@@ -224,6 +229,13 @@ class Spec(_Section):
             access=self._access(),
             **settings,
         )
+
+    def _fitting(self, adversary: Adversary, subject: Subject) -> Adversary:
+        """As many canaries of a foreign training as its records allow, where nobody says how many."""
+        count = {Canaries: "canaries", MembershipAttack: "records"}.get(type(adversary))
+        if self.subject.train is None or count is None or count in self.adversary.model_dump():
+            return adversary
+        return replace(adversary, **{count: min(getattr(adversary, count), len(subject.data) // 2)})  # type: ignore[type-var]
 
     def _own_plan(self, data_dir: Path | None, progress: Progress | None) -> Plan:
         data = self._data(data_dir, progress)

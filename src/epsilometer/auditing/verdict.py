@@ -6,11 +6,14 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from epsilometer.bounds import ClaimTest, Kind, Method, attack_strength, blind_spot
 from epsilometer.claims import GaussianClaim
 from epsilometer.evidence import Evidence
 
 ENOUGH_POWER = 0.8
+DOUBTFUL = 0.2  # a claim that would show as much as was seen no oftener than this is not called consistent
 FEWEST_TRIALS = 20
 FAULT = 2.0  # the leak an audit must be able to see: an attack twice as strong, as with half of the noise
 
@@ -20,7 +23,7 @@ class Outcome(enum.StrEnum):
 
     VIOLATED = "violated"  # a certified test refutes the claim
     CONSISTENT = "consistent"  # it does not, and it would have seen an attack twice as strong
-    INCONCLUSIVE = "inconclusive"  # it does not, but could not have seen such an attack either
+    INCONCLUSIVE = "inconclusive"  # it does not, but could not have seen such an attack, or cannot exclude a violation
 
 
 @dataclass(frozen=True)
@@ -51,23 +54,12 @@ def decide(evidence: Evidence, test: ClaimTest, method: Method) -> Verdict:
     Only a certified test can say `violated`. `consistent` needs power: the attack's strength (a lower limit on
     its μ) is doubled, as halving the noise would double it, and the same test is simulated at that strength.
     """
-    claim, percent = test.claim, f"{test.confidence:.12g} confidence"
     if test.refuted and test.kind is Kind.CERTIFIED:
-        return Verdict(Outcome.VIOLATED, f"an attack has {test.comparison} ({percent})")
-    if claim.is_vacuous:
-        return Verdict(Outcome.INCONCLUSIVE, "the claim promises nothing (ε = ∞), so nothing can refute it")
-    if test.kind is not Kind.CERTIFIED:
-        what = {Kind.FAMILY: "a bound for a family of mechanisms", Kind.CREDIBLE: "a credible bound"}
-        reason = (
-            f"{test.method} gives {what.get(test.kind, 'an estimate')}, which can neither refute nor support a claim"
-        )
-        return Verdict(Outcome.INCONCLUSIVE, reason)
-    sizes = evidence.sizes
-    if min(sizes.values()) < FEWEST_TRIALS:
-        reason = (
-            f"no violation found, and fewer than {FEWEST_TRIALS} trials a world say nothing about the attack's power"
-        )
-        return Verdict(Outcome.INCONCLUSIVE, reason)
+        return Verdict(Outcome.VIOLATED, f"an attack has {test.comparison} ({test.confidence:.12g} confidence)")
+    says_nothing = _says_nothing(evidence, test)
+    if says_nothing:
+        return Verdict(Outcome.INCONCLUSIVE, says_nothing)
+    claim, sizes = test.claim, evidence.sizes
     strength = FAULT * attack_strength(evidence.as_pairs())
     power = method.as_seen_by(evidence).power(
         claim,
@@ -78,6 +70,13 @@ def decide(evidence: Evidence, test: ClaimTest, method: Method) -> Verdict:
         group_size=evidence.group_size,
     )
     unseen, words = _unseen(evidence, test)
+    p_value = getattr(test.proof, "p_value", 1.0)
+    if p_value <= DOUBTFUL:
+        reason = (
+            f"no violation found, but the attack is about as strong as the claim allows, or stronger: the claim would "
+            f"show as much with probability {p_value:.2g} at most{words}; run more trials"
+        )
+        return Verdict(Outcome.INCONCLUSIVE, reason, power, unseen)
     if power >= ENOUGH_POWER:
         reason = (
             f"no violation found, and had the attack been twice as strong (as with half of the noise), "
@@ -89,6 +88,22 @@ def decide(evidence: Evidence, test: ClaimTest, method: Method) -> Verdict:
         f"with probability {power:.2f} only{words}; run more trials or a stronger adversary"
     )
     return Verdict(Outcome.INCONCLUSIVE, reason, power, unseen)
+
+
+def _says_nothing(evidence: Evidence, test: ClaimTest) -> str:
+    """Why such an audit can say nothing, however it ends; empty if it can."""
+    if test.claim.is_vacuous:
+        return "the claim promises nothing (ε = ∞), so nothing can refute it"
+    if test.kind is not Kind.CERTIFIED:
+        what = {Kind.FAMILY: "a bound for a family of mechanisms", Kind.CREDIBLE: "a credible bound"}
+        given = what.get(test.kind, "an estimate")
+        return f"{test.method} gives {given}, which can neither refute nor support a claim"
+    if min(evidence.sizes.values()) < FEWEST_TRIALS:
+        return f"no violation found, and fewer than {FEWEST_TRIALS} trials a world say nothing about the attack's power"
+    pairs = evidence.as_pairs()
+    if len(np.unique(np.concatenate([pairs.out_scores, pairs.in_scores]))) == 1:
+        return "no violation found, and all scores are equal: this attack sees nothing; use another adversary"
+    return ""
 
 
 def _unseen(evidence: Evidence, test: ClaimTest) -> tuple[float | None, str]:

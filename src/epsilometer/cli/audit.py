@@ -21,6 +21,7 @@ from epsilometer.cli.plan import (
     DataDir,
     DataFile,
     Delta,
+    Deterministic,
     Epsilon,
     ExecutorName,
     Isolation,
@@ -64,6 +65,7 @@ def audit(
     score: Score = None,
     isolation: Isolation = None,
     time_limit: TimeLimit = None,
+    deterministic: Deterministic = None,
     data_dir: DataDir = None,
     out: Annotated[
         Path | None,
@@ -103,7 +105,7 @@ def audit(
 
     plan, rivals = chosen_plan(
         spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet,
-        data=data, delta=delta, score=score, isolation=isolation, time_limit=time_limit,
+        data=data, delta=delta, score=score, isolation=isolation, time_limit=time_limit, deterministic=deterministic,
         sample_rate=sample_rate, noise_multiplier=noise_multiplier, steps=steps,
     )  # fmt: skip
     chosen_executor = executor_named(executor, workers, address)

@@ -38,6 +38,10 @@ SampleRate = Annotated[
 ]
 NoiseMultiplier = Annotated[float | None, typer.Option(help="The same: its noise, in clip norms.")]
 Steps = Annotated[int | None, typer.Option(help="The same: its steps.")]
+Deterministic = Annotated[
+    bool | None,
+    typer.Option("--deterministic/--not-deterministic", help="Whether a training of your own follows from its seed."),
+]
 TimeLimit = Annotated[float | None, typer.Option(help="Seconds that one training of your own may take.")]
 Trials = Annotated[int | None, typer.Option(help="Trainings in each world, or with all canaries.")]
 Confidence = Annotated[float | None, typer.Option(help="Of the lower bound and of a violation.")]
@@ -68,6 +72,7 @@ _OWN = {  # options of a training of the user's own, and their keys in a spec
     "score": ("subject", "score"),
     "isolation": ("subject", "isolation"),
     "time_limit": ("subject", "time_limit"),
+    "deterministic": ("subject", "deterministic"),
     "sample_rate": ("subject", "sample_rate"),
     "noise_multiplier": ("subject", "noise_multiplier"),
     "steps": ("subject", "steps"),
@@ -77,6 +82,8 @@ _OWN = {  # options of a training of the user's own, and their keys in a spec
 def _training(spec: str | Path | None) -> str | None:
     """The name of a training, if that is what was given in place of a spec file."""
     text = str(spec) if spec is not None else ""
+    if text.endswith(".py"):
+        raise InvalidInput("TRAINING", text, "a spec, or a function after a colon", f"did you mean {text}:train?")
     named = ":" in text and not Path(text).exists()
     return text if named else None
 
@@ -116,6 +123,8 @@ def chosen_plan(
     if training is not None:
         options["subject", "train"] = ("TRAINING", training)
         spec = None
+        if own_training.get("data") is None:
+            raise InvalidInput("--data", None, "the records to train on", "name a file: .npz (x, y), .csv or .parquet")
     values = (read_spec(Path(spec)) if spec is not None else Spec()).model_dump(exclude_none=True)
     if epsilon is not None:
         values["training"].pop("noise_multiplier", None)
@@ -132,6 +141,7 @@ def chosen_plan(
     for (section, key), (option, value) in options.items():
         if value is not None:
             values[section][key] = str(value) if isinstance(value, Path) else value
+        if value is not None or training is not None:  # what was left out has no other name either
             given[f"{section}.{key}"] = option
     try:
         chosen = spec_from_dict(values)

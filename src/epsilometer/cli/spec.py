@@ -17,6 +17,7 @@ from epsilometer.cli.plan import (
     DataDir,
     DataFile,
     Delta,
+    Deterministic,
     Epsilon,
     Isolation,
     NoiseMultiplier,
@@ -84,6 +85,7 @@ def check(
     score: Score = None,
     isolation: Isolation = None,
     time_limit: TimeLimit = None,
+    deterministic: Deterministic = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -100,7 +102,7 @@ def check(
 
     plan, rivals = chosen_plan(
         spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet=False,
-        data=data, delta=delta, score=score, isolation=isolation, time_limit=time_limit,
+        data=data, delta=delta, score=score, isolation=isolation, time_limit=time_limit, deterministic=deterministic,
         sample_rate=sample_rate, noise_multiplier=noise_multiplier, steps=steps,
     )  # fmt: skip
     say("playing a few trials, and working out what all could show …")

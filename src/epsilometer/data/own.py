@@ -110,7 +110,8 @@ def _csv(path: Path) -> dict[str, Sequence[Any]]:
     for number, row in enumerate(rows[1:], start=2):
         if len(row) != len(header):
             raise InvalidInput(f"{path.name}, row {number}", row, f"{len(header)} values")
-    return {name: [row[i].strip() for row in rows[1:]] for i, name in enumerate(header)}
+    # A column without a name is the row number that some programs write: no feature.
+    return {name: [row[i].strip() for row in rows[1:]] for i, name in enumerate(header) if name}
 
 
 def _parquet(path: Path) -> dict[str, Sequence[Any]]:

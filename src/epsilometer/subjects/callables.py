@@ -21,7 +21,7 @@ from epsilometer.accounting import DpSgd
 from epsilometer.data import Dataset
 from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
 from epsilometer.subjects.access import Access, Controls, Sees
-from epsilometer.subjects.entry import Entry, entry_of
+from epsilometer.subjects.entry import Entry, can_start_processes, entry_of
 from epsilometer.subjects.released import SCORED, Released, explained
 from epsilometer.subjects.subject import Insertion, Observer, Precautions, Subject
 from epsilometer.subjects.user_code import code_of
@@ -76,11 +76,14 @@ class CallableTraining(Subject):
                     raise InvalidInput(name, given, "a function, or 'mymodule:function'")
                 object.__setattr__(self, name, entry_of(given) or given)
         object.__setattr__(self, "loss", "cross-entropy" if self.score is None else SCORED)
+        if self.isolation == "process" and not self.precautions.travels:
+            expected = "a function that another process can find by name"
+            raise InvalidInput("isolation", "process", expected, "define it at the top of a module")
 
     @property
     def precautions(self) -> Precautions:
-        travels = all(isinstance(part, Entry | None) for part in (self.train, self.score))
-        return Precautions(True, travels, self.isolation == "process", self.time_limit)
+        named = all(isinstance(part, Entry | None) for part in (self.train, self.score))
+        return Precautions(True, named and can_start_processes(), self.isolation == "process", self.time_limit)
 
     @property
     def grants(self) -> Access:
@@ -157,6 +160,7 @@ class CallableTraining(Subject):
         seed_everything(number)
         try:
             given = (records, number) if _takes_seed(train) else (records,)
+            _require_callable_with(train, given, self.arguments, self._name)
             with _quietly(), _at_most(self.time_limit, self._name):
                 model = train(*given, **self.arguments)
         except EpsilometerError:
@@ -198,6 +202,17 @@ def _at_most(seconds: float | None, name: str) -> Iterator[None]:
 
 def _function(part: Entry | Callable[..., Any]) -> Callable[..., Any]:
     return part.load() if isinstance(part, Entry) else part
+
+
+def _require_callable_with(
+    train: Callable[..., Any], given: tuple[Any, ...], arguments: Mapping[str, Any], name: str
+) -> None:
+    try:
+        inspect.signature(train).bind(*given, **arguments)
+    except TypeError as error:
+        raise InvalidInput("train", name, f"a function of (data, seed) ({error})", "x, y = data") from None
+    except ValueError:  # written in C
+        return
 
 
 def _takes_seed(train: Callable[..., Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import os
@@ -62,6 +63,23 @@ class Entry:
         return loaded
 
 
+def can_start_processes() -> bool:
+    """Whether another process could import the script that this one runs; not so if it came from standard input."""
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    return path is None or os.path.isfile(path)
+
+
+def _defined_at_top(path: Path) -> set[str]:
+    """What a script defines when it is imported: nothing that stands under `if __name__ == "__main__":`."""
+    try:
+        nodes = ast.parse(path.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return set()
+    named = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef)}
+    assigned = (target for node in nodes if isinstance(node, ast.Assign) for target in node.targets)
+    return named | {target.id for target in assigned if isinstance(target, ast.Name)}
+
+
 def entry_of(function: Callable[..., Any]) -> Entry | None:
     """The entry of a function that another process could find by name; none for one that lives in this process only."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
@@ -72,6 +90,8 @@ def entry_of(function: Callable[..., Any]) -> Entry | None:
     if module is None or path is None or found is not function or not os.path.isfile(path):
         return None
     if module == "__main__":
+        if not can_start_processes() or name.split(".")[0] not in _defined_at_top(Path(path)):
+            return None
         return Entry(f"{Path(path).stem}:{name}", str(Path(path).resolve().parent))
     depth = module.count(".") + (Path(path).name == "__init__.py")
     return Entry(f"{module}:{name}", str(Path(path).resolve().parents[depth]))
