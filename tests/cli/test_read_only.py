@@ -49,7 +49,7 @@ def _linux() -> None:
         pytest.skip("READ-ONLY CONTAINERS ARE NOT TESTED: THEY NEED LINUX")
 
 
-@pytest.mark.parametrize("executor", ["inline", "local"])
+@pytest.mark.parametrize("executor", ["inline", pytest.param("local", marks=pytest.mark.full)])
 def test_an_audit_needs_one_directory_only(tmp_path: Path, executor: str) -> None:
     done = contained(tmp_path, f"{PROGRAM} audit spec.toml --out run --executor {executor} --workers 1 --json")
     assert done.returncode == 0, done.stderr

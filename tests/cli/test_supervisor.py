@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 PROGRAM = [sys.executable, "-m", "epsilometer"]
-LONG = "[claim]\nepsilon = 4.0\n[training]\nnoise_multiplier = 1.4\nsteps = 60\n[audit]\ntrials = 2000\n"
+LONG = "[claim]\nepsilon = 4.0\n[training]\nnoise_multiplier = 1.4\nsteps = 60\n[audit]\ntrials = 100000\n"
 VIOLATED = ["bound", "--counts", "970", "20", "30", "980", "--claim", "0.1"]
 
 # Programs whose libraries do what libraries do. They stand for the real one, which is started in the same way.

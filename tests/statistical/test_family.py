@@ -54,7 +54,7 @@ def test_single_steps_of_real_trainings_exceed_the_truth_in_at_most_alpha(small:
     ("epsilon", "share", "malicious"),
     [
         (1.0, 0.8, False),
-        (4.0, 0.9, True),
+        pytest.param(4.0, 0.9, True, marks=pytest.mark.full),
         (10.0, 0.9, False),
         *(
             pytest.param(*setting, marks=pytest.mark.full)

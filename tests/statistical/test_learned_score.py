@@ -35,9 +35,10 @@ def verdict(leak: float, seed: int, examples: int, trials: int) -> Outcome:
     return judge(plan, plan.evidence(results, trials)).verdict.outcome
 
 
-def test_a_leak_in_the_scale_is_seen() -> None:
-    found = [verdict(1.4, seed, 100, 200) for seed in range(40)]
-    assert found.count(Outcome.VIOLATED) >= 38  # 95 %
+@pytest.mark.parametrize("audits", [15, pytest.param(40, marks=pytest.mark.full)])
+def test_a_leak_in_the_scale_is_seen(audits: int) -> None:
+    found = [verdict(1.4, seed, 100, 200) for seed in range(audits)]
+    assert found.count(Outcome.VIOLATED) >= 0.95 * audits
 
 
 def test_losses_do_not_see_it() -> None:
@@ -47,7 +48,7 @@ def test_losses_do_not_see_it() -> None:
     assert stats.mannwhitneyu(outs, ins).pvalue > 0.01
 
 
-@pytest.mark.parametrize("seeds", [range(60), pytest.param(range(60, 400), marks=pytest.mark.full)], ids=str)
+@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 400), marks=pytest.mark.full)], ids=str)
 def test_without_a_leak_nobody_is_accused(seeds) -> None:
     """ε = 1 is claimed, and 0 is true: never in 400 seeded audits; at ε = 0 see the contract of adversaries."""
     assert [verdict(1.0, seed, 50, 60) for seed in seeds].count(Outcome.VIOLATED) == 0

@@ -56,7 +56,7 @@ def test_they_are_short(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "trials"),
     [
-        ("torch_loop", 120),
+        pytest.param("torch_loop", 120, marks=pytest.mark.full),
         pytest.param("private_estimator", 1000, marks=pytest.mark.full),
         pytest.param("opacus_training", 200, marks=pytest.mark.full),
     ],

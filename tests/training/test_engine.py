@@ -208,7 +208,7 @@ def test_a_trial_does_not_depend_on_its_group() -> None:
 
 def test_a_trial_does_not_depend_on_its_process() -> None:
     code = (
-        "import numpy as np; from epsilometer import Recipe, digits, train\n"
+        "import numpy as np\nfrom epsilometer.data import digits\nfrom epsilometer.training import Recipe, train\n"
         "recipe = Recipe(records=1797, steps=8, model='mlp')\n"
         "print(train(recipe, digits(), np.random.SeedSequence((5,))).tobytes().hex())"
     )

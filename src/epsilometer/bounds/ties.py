@@ -12,7 +12,7 @@ from epsilometer.bounds.chance import rng_for
 from epsilometer.claims import Floats
 from epsilometer.evidence import PairedRuns
 
-DRAWS, NEEDED = 25, 16
+DRAWS, NEEDED = 15, 10
 FEWER_DRAWS = 2
 MANY = 800.0  # a count's variance from which on no single outcome has more than about 1/5000 of all audits
 
@@ -26,8 +26,11 @@ class Orders:
     price: float = 1.0
 
     def decided(self, found: Sequence[Any], strength: Any) -> Any:
-        """Of what the orders gave, the one that decides: as many as needed are at least as strong."""
-        return sorted(found, key=strength, reverse=True)[self.needed - 1]
+        """Of what the orders gave, the one that decides: as many as needed are at least as strong.
+
+        Fewer than there are orders may be given, if the rest could change nothing; then the weakest decides.
+        """
+        return sorted(found, key=strength, reverse=True)[min(self.needed, len(found)) - 1]
 
 
 def break_ties(evidence: PairedRuns, seed: int) -> Orders:
@@ -40,9 +43,9 @@ def break_ties(evidence: PairedRuns, seed: int) -> Orders:
     One order would do if it were drawn anew in every audit. But audits must give the same result whenever they are
     judged, so that the draw depends on what was seen (on the ranks alone: neither the order of a file nor the scale of
     scores matters); and where few values make few different audits, one unlucky draw would decide a good part of them.
-    So 16 of 25 orders must refute at α/2. Let r be the chance that an order refutes a given outcome: on average over
-    outcomes it is α/2 at most, so that outcomes with r ≥ ½ have probability α at most (Markov), and others have 16 of
-    25 orders against them rarely. Where there are very many outcomes luck averages out, and two orders do, both of
+    So 10 of 15 orders must refute at α/2. Let r be the chance that an order refutes a given outcome: on average over
+    outcomes it is α/2 at most, so that outcomes with r ≥ ½ have probability α at most (Markov), and others have 10 of
+    15 orders against them rarely. Where there are very many outcomes luck averages out, and two orders do, both of
     which must refute.
 
     >>> break_ties(PairedRuns([0.0, 1.0], [1.0, 2.0]), seed=0).orders[0].in_scores.tolist()[1]
