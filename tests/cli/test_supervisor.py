@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 PROGRAM = [sys.executable, "-m", "epsilometer"]
-LONG = "[claim]\nepsilon = 4.0\n[training]\nnoise_multiplier = 1.4\nsteps = 60\n[audit]\ntrials = 100000\n"
+LONG = "[claim]\nepsilon = 4.0\n[training]\nnoise_multiplier = 1.4\nsteps = 60\n[audit]\ntrials = 2000\n"
 VIOLATED = ["bound", "--counts", "970", "20", "30", "980", "--claim", "0.1"]
 
 # Programs whose libraries do what libraries do. They stand for the real one, which is started in the same way.
@@ -207,7 +207,7 @@ def test_ray_that_is_killed_or_told_to_stop(tmp_path: Path, what: str) -> None:
 
 
 def test_ctrl_c_in_a_terminal(tmp_path: Path) -> None:
-    (tmp_path / "spec.toml").write_text(LONG)
+    (tmp_path / "spec.toml").write_text(LONG.replace("trials = 2000", "trials = 100000"))
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(tmp_path)
