@@ -53,7 +53,7 @@ def test_single_steps_of_real_trainings_exceed_the_truth_in_at_most_alpha(small:
 @pytest.mark.parametrize(
     ("epsilon", "share", "malicious"),
     [
-        (1.0, 0.8, False),
+        pytest.param(1.0, 0.8, False, marks=pytest.mark.full),
         pytest.param(4.0, 0.9, True, marks=pytest.mark.full),
         (10.0, 0.9, False),
         *(
