@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ from torch.utils.data import TensorDataset
 
 import epsilometer
 from epsilometer.adversaries import Api, Canaries, ClipBkd, MembershipAttack, StaticPoison
-from epsilometer.auditing import Outcome, Plan, run
+from epsilometer.auditing import MemoryStore, Outcome, Plan, run
 from epsilometer.auditing.foreign import NotIndependent
+from epsilometer.auditing.replay import ReplayDiffers
 from epsilometer.claims import PointClaim
 from epsilometer.data import Dataset, own_data
 from epsilometer.errors import InvalidInput
@@ -274,3 +276,38 @@ def test_scores_that_are_all_equal_are_said_to_see_nothing() -> None:
     assert (
         "all scores are equal" in run(Plan(subject, PointClaim(1.0, 1e-5), 1e-5, ClipBkd(), trials=25)).verdict.reason
     )
+
+
+def test_what_draws_from_the_operating_system_goes_on_after_a_stop() -> None:
+    """No trial of it can be played again to compare: that it is the same game, its code says."""
+    fresh = np.random.default_rng()
+
+    def train(data, seed):
+        return noisy(data, int(fresh.integers(2**32)))
+
+    subject = CallableTraining(train, DATA, deterministic=False)
+    plan = Plan(subject, PointClaim(1.0, 1e-5), 1e-5, ClipBkd(), trials=4)
+    store = MemoryStore()
+    key = store.begin(plan).fingerprint
+    prepared = plan.prepare()
+    store.keep(key, prepared)
+    begun = [(0, 0), (1, 0)]
+    store.add(key, dict(zip(begun, plan.play(prepared, begun), strict=True)), 0.0)
+    assert run(plan, store=store).judged == 4
+    with pytest.raises(ReplayDiffers):
+        run(replace(plan, subject=replace(subject, deterministic=True)), store=other_with(store, plan, subject))
+
+
+def other_with(store: MemoryStore, plan: Plan, subject: CallableTraining) -> MemoryStore:
+    """The same results, as those of a training that says it repeats itself."""
+    sure = replace(plan, subject=replace(subject, deterministic=True))
+    other, old = MemoryStore(), plan.fingerprint()
+    key = other.begin(sure).fingerprint
+    other.keep(key, store.preparation(old))
+    other.add(key, {trial: scores for trial, scores in store.results(old).items() if trial[1] == 0}, 0.0)
+    return other
+
+
+def test_models_that_agree_on_all_labels_have_not_ignored_their_seed() -> None:
+    subject = CallableTraining(lambda _, __: lambda x: np.eye(2)[(np.asarray(x)[:, 0] > 0).astype(int)], DATA)
+    assert not subject.ignores_its_seed(SEED)

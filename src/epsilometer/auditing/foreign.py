@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.auditing.executors.child import in_child
+from epsilometer.auditing.executors.child import carefully
 from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.replay import apart
 from epsilometer.auditing.work import Preparation, Results, canonical
@@ -103,12 +103,7 @@ def require_honest(control: Control, prepared: Preparation, results: Results) ->
     subject = control.plan.subject
     assert isinstance(subject, CallableTraining)
     trials = [(IN, 0), (OUT, 1), (IN, 2), (IN, 0)]
-    looked = functools.partial(_look, control, prepared, trials)
-    again, ignores = (
-        in_child("the training", looked, seconds=_seconds(subject, len(trials) + 2))
-        if subject.precautions.travels
-        else looked()
-    )
+    again, ignores = carefully(subject.precautions, "the training", _look, control, prepared, trials)
     if ignores:
         raise NotIndependent(
             f"{subject.describe()}: two trainings with different seeds end in exactly the same numbers; draw noise and "
@@ -117,7 +112,7 @@ def require_honest(control: Control, prepared: Preparation, results: Results) ->
     spread = np.concatenate(list(results.values()))
     first, *_, last = again
     cases = (("in a fresh process", first), ("after other trainings", last))
-    for when, now in cases if subject.deterministic else ():
+    for when, now in cases if subject.precautions.repeats else ():
         if subject.precautions.fresh_process and when != cases[0][0]:
             continue
         if (differs := apart(results[IN, 0], now, spread)) is not None:
@@ -140,7 +135,3 @@ def _look(control: Control, prepared: Preparation, trials: Sequence[Trial]) -> t
     assert isinstance(subject, CallableTraining)
     again = [control.play(prepared, [trial])[0] for trial in trials]
     return again, subject.ignores_its_seed(seed_of(control.plan.seed, Stream.CONTROL))
-
-
-def _seconds(subject: CallableTraining, trainings: int) -> float | None:
-    return None if subject.time_limit is None else subject.time_limit * trainings

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from epsilometer.accounting import LARGEST_EPSILON, curve
+from epsilometer.auditing.executors.child import carefully
 from epsilometer.auditing.executors.executor import Job, play_group
 from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.verdict import ENOUGH_POWER
@@ -51,7 +52,7 @@ class Preview:
 
 def preview(plan: Plan) -> Preview:
     """Play a few trials to see what they cost, and work out what all could show."""
-    job = Job.of(plan)
+    job = Job.of(plan, carefully(plan.precautions, "preparing the attack", plan.prepare))
     scores = plan.game(job.prepared).scores
     best = plan.adversary.gives.always_right(plan.planned_trials, scores, plan.relation, plan.adversary.group_size)
     method = plan.planned_method
@@ -59,7 +60,7 @@ def preview(plan: Plan) -> Preview:
     return Preview(
         plan=plan,
         trials=plan.planned_trials * len(plan.worlds),
-        seconds_a_trial=_seconds_a_trial(job),
+        seconds_a_trial=carefully(plan.precautions, "the training", _seconds_a_trial, job),
         best_epsilon=method.bound(best, delta=plan.delta, confidence=plan.confidence).epsilon,
         can_refute=refuted and method.kind is Kind.CERTIFIED,
         power=_power(plan, best) if method.kind is Kind.CERTIFIED else 0.0,

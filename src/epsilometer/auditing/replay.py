@@ -6,7 +6,7 @@ import logging
 
 import numpy as np
 
-from epsilometer.auditing.executors.child import in_child
+from epsilometer.auditing.executors.child import carefully
 from epsilometer.auditing.executors.executor import Job, play_group
 from epsilometer.auditing.work import Results
 from epsilometer.claims import Floats
@@ -27,14 +27,11 @@ def require_same_game(job: Job, stored: Results) -> None:
     A plan's fingerprint cannot know everything that decides a score: files that an adversary reads, what it imports by
     other means than import, libraries below it.
     """
-    if not (played := [trial for trial in stored if trial[0] == IN]):
+    played = [trial for trial in stored if trial[0] == IN]
+    if not played or not job.work.precautions.repeats:
         return
     trial = min(played)
-    precautions = job.work.precautions
-    if precautions.foreign and precautions.travels:
-        (now,) = in_child("the training", play_group, job, [trial]).scores
-    else:
-        (now,) = play_group(job, [trial]).scores
+    (now,) = carefully(job.work.precautions, "the training", play_group, job, [trial]).scores
     before = stored[trial]
     if now.tobytes() == before.tobytes():
         return

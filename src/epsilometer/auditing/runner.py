@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from epsilometer.accounting import UpperBound, curve, epsilon_floor
 from epsilometer.auditing.executors import Executor, Inline
-from epsilometer.auditing.executors.child import in_child
+from epsilometer.auditing.executors.child import carefully
 from epsilometer.auditing.executors.executor import Job
 from epsilometer.auditing.foreign import Control, require_honest
 from epsilometer.auditing.groups import Groups
@@ -104,11 +104,7 @@ def prepared_for(work: Work, store: Store) -> Preparation:
     key = store.begin(work).fingerprint
     found = store.preparation(key)
     if found is None:
-        precautions = work.precautions
-        if precautions.foreign and precautions.travels:
-            found = in_child("preparing the attack", work.prepare)
-        else:
-            found = work.prepare()
+        found = carefully(work.precautions, "preparing the attack", work.prepare)
         store.keep(key, found)
     return found
 

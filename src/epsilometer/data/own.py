@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.data.dataset import Dataset
-from epsilometer.errors import InvalidInput
+from epsilometer.data.reading import FAILURES
+from epsilometer.data.unpacking import require_small_members
+from epsilometer.errors import InvalidInput, one_line
 
 LABELS = ("y", "label", "labels", "target", "targets", "class")  # names of what is to be predicted
 FEATURES = ("x", "features", "data", "images")
@@ -46,7 +47,7 @@ def _items(given: Any) -> tuple[Any, Any]:
         x, y = zip(*(given[i] for i in range(len(given))), strict=True)
         return np.stack([np.asarray(one) for one in x]), np.array([np.asarray(label).item() for label in y])
     except (TypeError, ValueError, KeyError, IndexError) as error:
-        expected = f"a data set of (features, label) pairs ({one_value(error)})"
+        expected = f"a data set of (features, label) pairs ({one_line(str(error))})"
         raise InvalidInput("data", type(given).__name__, expected) from None
 
 
@@ -71,20 +72,21 @@ def _file(path: Path) -> Dataset:
     try:
         x = np.column_stack([np.asarray(values, np.float64) for values in columns.values()])
     except (TypeError, ValueError) as error:
-        raise InvalidInput(path.name, one_value(error), "numbers in every feature", "encode texts as numbers") from None
+        raise InvalidInput(
+            path.name, one_line(str(error)), "numbers in every feature", "encode texts as numbers"
+        ) from None
     return _dataset(path.stem, x, labels)
-
-
-def one_value(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _npz(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with np.load(path, allow_pickle=False) as archive:
+            require_small_members(path, [name for field in archive.files for name in (field, f"{field}.npy")])
             return {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError) as error:
-        expected = f"arrays of numbers saved by numpy.savez ({one_value(error)})"
+    except FileNotFoundError:
+        raise
+    except FAILURES as error:
+        expected = f"arrays of numbers saved by numpy.savez ({one_line(str(error))})"
         raise InvalidInput("data", str(path), expected) from None
 
 
@@ -103,7 +105,7 @@ def _csv(path: Path) -> dict[str, Sequence[Any]]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = [row for row in csv.reader(file, skipinitialspace=True) if row]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput("data", str(path), f"a CSV file in UTF-8 ({one_value(error)})") from None
+        raise InvalidInput("data", str(path), f"a CSV file in UTF-8 ({one_line(str(error))})") from None
     header = [name.strip() for name in rows[0]] if rows else []
     if len(rows) < 2 or len(set(header)) != len(header):
         raise InvalidInput(path.name, header, "a header of different names, and rows below it")
@@ -124,7 +126,7 @@ def _parquet(path: Path) -> dict[str, Sequence[Any]]:
     try:
         table = parquet.read_table(path)
     except ArrowException as error:
-        raise InvalidInput("data", str(path), f"a Parquet file ({one_value(error)})") from None
+        raise InvalidInput("data", str(path), f"a Parquet file ({one_line(str(error))})") from None
     return {name: table.column(name).to_pylist() for name in table.column_names}
 
 
@@ -132,7 +134,7 @@ def _dataset(name: str, x: Any, y: Any) -> Dataset:
     try:
         features = np.asarray(x, np.float32)
     except (TypeError, ValueError) as error:
-        raise InvalidInput("x", one_value(error), "numbers, one row a record") from None
+        raise InvalidInput("x", one_line(str(error)), "numbers, one row a record") from None
     labels = np.asarray(y)
     if features.ndim < 2 or labels.shape != (len(features),):
         raise InvalidInput(

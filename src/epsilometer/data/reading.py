@@ -19,7 +19,7 @@ from epsilometer.errors import InvalidInput
 _GZIP = b"\x1f\x8b"
 
 # What numpy, zipfile and tarfile raise on files that somebody broke with care.
-_FAILURES = (
+FAILURES = (
     OSError, EOFError, ValueError, KeyError, TypeError, IndexError, OverflowError, RuntimeError, MemoryError,
     zlib.error, tarfile.TarError, zipfile.BadZipFile,
 )  # fmt: skip
@@ -32,7 +32,7 @@ def reading(path: Path, expected: str) -> Iterator[None]:
         yield
     except InvalidInput:
         raise
-    except _FAILURES as error:
+    except FAILURES as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise broken(path, expected, reason) from None
 

@@ -1,7 +1,7 @@
 """What is audited. A new kind of subject is one small file."""
 
 from epsilometer.subjects.access import Access, Controls, Sees, ThreatModel
-from epsilometer.subjects.callables import ISOLATIONS, CallableTraining, Records, TrainingFailed
+from epsilometer.subjects.callables import ISOLATIONS, LATE, CallableTraining, Records, TrainingFailed
 from epsilometer.subjects.dp_sgd import DpSgdTraining, Faults, Trained, own_training
 from epsilometer.subjects.entry import Entry
 from epsilometer.subjects.private_ridge import RidgeTraining
@@ -11,6 +11,7 @@ from epsilometer.subjects.user_code import code_of
 
 __all__ = [
     "ISOLATIONS",
+    "LATE",
     "Access",
     "CallableTraining",
     "Controls",

@@ -98,6 +98,7 @@ class Precautions:
     travels: bool = True  # other processes can find it by name
     fresh_process: bool = False  # every training gets a process of its own
     seconds: float | None = None  # for one training; if nothing is said, what others took decides
+    repeats: bool = True  # a trial that is played again gives the same score
 
 
 class Subject(ABC):

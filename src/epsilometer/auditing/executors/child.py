@@ -12,11 +12,19 @@ from epsilometer.auditing.executors.local import UNGUARDED, refuse_to_start_agai
 from epsilometer.auditing.executors.worker import told
 from epsilometer.auditing.work import one_thread
 from epsilometer.errors import EpsilometerError
+from epsilometer.subjects import LATE, Precautions
 
 Answer = TypeVar("Answer")
 
 
-def in_child(what: str, function: Callable[..., Answer], *arguments: Any, seconds: float | None = None) -> Answer:
+def carefully(precautions: Precautions, what: str, function: Callable[..., Answer], *arguments: Any) -> Answer:
+    """What `function(*arguments)` gives: here, or in a process of its own where foreign code is played that travels."""
+    if precautions.foreign and precautions.travels:
+        return in_child(what, function, *arguments)
+    return function(*arguments)
+
+
+def in_child(what: str, function: Callable[..., Answer], *arguments: Any) -> Answer:
     """What `function(*arguments)` gives in a fresh process; errors are those that it raised there."""
     refuse_to_start_again()
     context = multiprocessing.get_context("spawn")
@@ -25,8 +33,6 @@ def in_child(what: str, function: Callable[..., Answer], *arguments: Any, second
     child.start()
     there.close()
     try:
-        if not here.poll(seconds):
-            raise TrialsFailed(f"{what} took more than {seconds:g} s; `time_limit` of the subject allows for more")
         answer = here.recv()
     except EOFError:
         child.join(5)
@@ -35,6 +41,8 @@ def in_child(what: str, function: Callable[..., Answer], *arguments: Any, second
                 "another process imports your script, which would start the audit again: call it under "
                 "if __name__ == '__main__':"
             ) from None
+        if child.exitcode == LATE:
+            raise TrialsFailed(f"{what} took more than its time; `time_limit` of the subject allows for more") from None
         raise TrialsFailed(f"{what} ended its process (exit code {child.exitcode}) before it was finished") from None
     finally:
         child.kill()
