@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: audit test test-full bench docs lint clean
+.PHONY: audit test test-full bench docs lint chromium clean
 audit: $(VENV)/.core  ## a real audit of a real DP-SGD training
 	@$(BIN)/epsilometer audit $(ARGS)
 
@@ -14,10 +14,16 @@ lint: $(VENV)/.dev  ## style, types, layering
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-test: lint  ## everything that CI runs
+chromium:  ## for tests of reports in a real browser: Debian's, where there is none and it can be had
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || test -n "$$CHROMIUM" \
+	|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && echo "installing Chromium, once" >&2 \
+	&& { apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends chromium; } </dev/null >/dev/null; } \
+	|| echo "NO BROWSER: tests of reports in a real browser will be skipped; install Chromium, or set CHROMIUM to its path" >&2
+
+test: lint chromium  ## everything that CI runs
 	$(BIN)/python -m pytest -n 2 -m "not full"
 
-test-full: lint  ## also the long statistical tests
+test-full: lint chromium  ## also the long statistical tests
 	$(BIN)/python -m pytest -n 2
 
 bench: $(VENV)/.dev  ## side by side with peers, one table a subject
@@ -25,6 +31,7 @@ bench: $(VENV)/.dev  ## side by side with peers, one table a subject
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/bounds.py
 	$(BIN)/python benchmarks/runs.py
+	$(BIN)/python benchmarks/report.py
 
 docs: $(VENV)/.docs  ## HTML in docs/_build
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build

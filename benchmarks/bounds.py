@@ -148,7 +148,7 @@ def bounds_table(seeds: int, sizes: list[int]) -> None:
     cells += [laplace(1.0), randomized_response(1.0), dp_sgd(1.386), dp_sgd(0.7)]
     for n in sizes:
         fewer = f"a tenth for {', '.join(sorted(SLOW))}"
-        print(f"\nmean bound, {n} trials a world, {1 - ALPHA:.0%}, {seeds} seeds ({fewer})\n")
+        print(f"\nmean bound, {n} trials per world, {1 - ALPHA:.0%}, {seeds} seeds ({fewer})\n")
         print("| method | " + " | ".join(cell.name for cell in cells) + " | ms a bound |")
         print("|---" * (len(cells) + 2) + "|")
         for name, method in METHODS.items():
@@ -186,7 +186,7 @@ def power_table(audits: int) -> None:
     """How often the default's curve claim is refuted when noise is missing, and when leaks are rare."""
     claim, sums, grid = default_claim(), ExactRank(), ExactRank().for_family(None)
     print(f"\nshare of {audits} audits that refute the default's claim (ε = 4 at δ = 1e-5), 95 %\n")
-    print("| what is wrong | trials a world | rank sums (default) | grid of ranks alone |\n|---|---|---|---|")
+    print("| what is wrong | trials per world | rank sums (default) | grid of ranks alone |\n|---|---|---|---|")
     rng = np.random.default_rng(1)
     for noise, n in ((0.5, 42), (0.7, 250), (0.8, 620), (0.9, 4500), (1.0, 500)):
         runs = [attack_scores(rng, n, noise) for _ in range(audits)]

@@ -11,19 +11,21 @@ import enum
 import functools
 import hashlib
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from epsilometer import checks
-from epsilometer.errors import InvalidInput, RelationMismatch, unknown_name
+from epsilometer.errors import EvidenceMismatch, InvalidInput, RelationMismatch, unknown_name
+from epsilometer.figures import Curve, Drawable, TradeOff
 
 Floats = NDArray[np.float64]
 LARGEST_EXPONENT = 700.0  # e to that is a number yet
+_SHOWN = np.unique(np.concatenate([[0.0], np.geomspace(1e-4, 1e-2, 13), np.linspace(0.02, 1.0, 50)]))  # in pictures
 LARGEST_MU = 1e7  # beyond it ε is over 5e13, and double precision ends
 
 
@@ -53,9 +55,15 @@ def require_same_relation(first: str, a: Relation, second: str, b: Relation) -> 
         raise RelationMismatch(first, a.value, second, b.value)
 
 
-class Claim(ABC):
+def sensitivity(relation: Relation) -> float:
+    """How far one record can move a sum of clipped gradients, in clip norms."""
+    return 2.0 if relation is Relation.REPLACE else 1.0
+
+
+class Claim(Drawable):
     """A promise about every pair of neighbouring data sets."""
 
+    statement: ClassVar[str] = "its trade-off curve"  # what is refuted, if the claim is
     relation: Relation
 
     @abstractmethod
@@ -110,6 +118,14 @@ class Claim(ABC):
         checks.real("fnr", fnr, above=0, below=1, closed="[]")
         return bool(self.max_tpr(fpr, group_size) >= 1.0 - fnr)
 
+    def curve(self, label: str = "", says: str = "claim", group_size: int = 1) -> Curve:
+        """Its largest true-positive rates as a line."""
+        tpr = self.max_tpr(_SHOWN, group_size)
+        return Curve(label or self.describe(), tuple(_SHOWN.tolist()), tuple(np.round(tpr, 6).tolist()), says)
+
+    def figure(self) -> TradeOff:
+        return TradeOff(f"What is allowed by {self.describe()}", (self.curve(),))
+
     @property
     def is_vacuous(self) -> bool:
         """Whether the claim allows everything, so that nothing can refute it."""
@@ -124,6 +140,7 @@ class PointClaim(Claim):
     '(ε = 1, δ = 1e-05), add-remove'
     """
 
+    statement: ClassVar[str] = "the point (ε, δ)"
     epsilon: float
     delta: float = 0.0
     relation: Relation = Relation.ADD_REMOVE
@@ -251,7 +268,77 @@ class GaussianClaim(Claim):
         return {"form": "gaussian", "mu": self.mu, "relation": self.relation.value}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
+class StepClaim(Claim):
+    """What a training states of its mechanism, of each step given all before it: a record that the step uses for sure
+    is no easier to tell than N(0, 1) from N(μ, 1). Accountants need this to add up steps, and say what ε follows.
+
+    >>> StepClaim.of_noise(1.25).describe()
+    'each step is 0.8-Gaussian DP (noise multiplier 1.25), add-remove'
+    """
+
+    statement: ClassVar[str] = "what it states of its steps"
+    mu: float | tuple[float, ...]  # of every step, or of one after another
+    relation: Relation = Relation.ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "relation", Relation.of(self.relation))
+        try:
+            mus = np.asarray(self.mu, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidInput("mu", self.mu, "a number, or one for each step") from None
+        if mus.ndim > 1 or not mus.size:
+            raise InvalidInput("mu", self.mu, "a number, or one for each step, at least 1")
+        object.__setattr__(self, "mu", tuple(mus.tolist()) if mus.ndim else mus.item())
+        for mu in {*mus.ravel().tolist()}:
+            GaussianClaim(mu)
+
+    @classmethod
+    def of_noise(cls, noise_multiplier: float, relation: Relation | str = Relation.ADD_REMOVE) -> StepClaim:
+        """What a noise multiplier states: σ in N(0, (σC)²), added to a sum of gradients of norm C at most."""
+        checks.real("noise_multiplier", noise_multiplier, above=0, closed="[")
+        reach = sensitivity(Relation.of(relation))
+        return cls(reach / noise_multiplier if noise_multiplier > 0 else math.inf, Relation.of(relation))
+
+    @functools.cached_property
+    def strongest(self) -> GaussianClaim:
+        """The limit of the step that promises least."""
+        return GaussianClaim(max(self.mu) if isinstance(self.mu, tuple) else self.mu, self.relation)
+
+    def strengths(self, steps: int) -> Floats:
+        """μ of each of so many steps."""
+        if isinstance(self.mu, tuple) and len(self.mu) != steps:
+            raise InvalidInput("mu", f"{len(self.mu)} values", f"one for each of {steps} steps")
+        return np.broadcast_to(np.asarray(self.mu, dtype=np.float64), steps)
+
+    @property
+    def is_vacuous(self) -> bool:
+        return math.isinf(min(self.mu) if isinstance(self.mu, tuple) else self.mu)
+
+    def figure(self) -> TradeOff:
+        return TradeOff(f"What one step allows: {self.describe()}", (self.strongest.curve(),))
+
+    def __repr__(self) -> str:
+        return f"StepClaim({self.describe()})"
+
+    def _max_tpr(self, fpr: Floats) -> Floats:
+        raise EvidenceMismatch("a claim about steps is tested on single steps (bet_on_steps), not on whole trainings")
+
+    def epsilon_at(self, delta: float) -> float:
+        raise EvidenceMismatch("what ε follows from a claim about steps is for an accountant to say")
+
+    def describe(self) -> str:
+        mu = self.strongest.mu
+        most = "at least " if isinstance(self.mu, tuple) and len(set(self.mu)) > 1 else ""
+        noise = sensitivity(self.relation) / mu if mu else math.inf
+        return f"each step is {mu:.4g}-Gaussian DP (noise multiplier {most}{noise:.4g}), {self.relation}"
+
+    def to_dict(self) -> dict[str, Any]:
+        mu = list(self.mu) if isinstance(self.mu, tuple) else self.mu
+        return {"form": "steps", "mu": mu, "relation": self.relation.value}
+
+
+@dataclass(frozen=True, repr=False)
 class CurveClaim(Claim):
     """A privacy profile: (εᵢ, δᵢ) for every i at once. This is how an accountant promises a whole trade-off curve.
 
@@ -325,6 +412,9 @@ class CurveClaim(Claim):
         share = (deltas[i - 1] - delta) / (deltas[i - 1] - deltas[i])
         gap = math.expm1(min(epsilons[i] - epsilons[i - 1], 700.0))
         return float(epsilons[i - 1] + math.log1p(share * gap))
+
+    def __repr__(self) -> str:
+        return f"CurveClaim({self.name}, {len(self.epsilons)} points, {self.relation})"
 
     def describe(self) -> str:
         return f"the trade-off curve of {self.name}, {self.relation}"

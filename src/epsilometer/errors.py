@@ -10,6 +10,10 @@ class EpsilometerError(Exception):
     """Base of every error that Epsilometer raises on purpose."""
 
 
+class InconclusiveAudit(UserWarning):
+    """A test in which an audit was too weak to say anything: it has passed, and shown nothing."""
+
+
 class InvalidInput(EpsilometerError, ValueError):
     """An argument has a value that cannot be used.
 

@@ -9,16 +9,18 @@ a trial is to be given (`side`: its world, or coins), and how results become evi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from epsilometer import checks
+from epsilometer import attacks, checks
+from epsilometer.attacks import Interval, TruePositives
 from epsilometer.claims import Floats, Relation
 from epsilometer.errors import InvalidInput
+from epsilometer.figures import Drawable, Worlds
 from epsilometer.seeds import Stream, seed_of
 
 OUT, IN = int(Stream.OUT), int(Stream.IN)
@@ -76,7 +78,7 @@ class Counts:
 
 
 @dataclass(frozen=True, eq=False)
-class PairedRuns:
+class PairedRuns(Drawable):
     """One score from each of many independent trainings, some with the canary and some without.
 
     True of them: trials are independent, those of one world identically distributed, and the worlds differ
@@ -92,6 +94,7 @@ class PairedRuns:
     trials_are: ClassVar[str] = "counted for each world"
     scores_a_trial: ClassVar[int | None] = 1
     independent: ClassVar[bool] = True  # whether each score is of a training of its own
+    first_look: ClassVar[int] = 10  # after how many trials a method that may stop is asked first
     usual_method: ClassVar[str] = "exact-rank"
     columns: ClassVar[tuple[str, str]] = ("index", "world")  # of a file, before the score
     out_scores: Floats
@@ -128,8 +131,8 @@ class PairedRuns:
         relation: Relation | str = Relation.ADD_REMOVE,
         group_size: int = 1,
     ) -> None:
-        object.__setattr__(self, "out_scores", _scores("out_scores", out_scores))
-        object.__setattr__(self, "in_scores", _scores("in_scores", in_scores))
+        object.__setattr__(self, "out_scores", as_scores("out_scores", out_scores))
+        object.__setattr__(self, "in_scores", as_scores("in_scores", in_scores))
         object.__setattr__(self, "relation", relation)
         object.__setattr__(self, "group_size", group_size)
         _check_game(self)
@@ -152,6 +155,25 @@ class PairedRuns:
     def describe(self) -> str:
         return f"{len(self.out_scores)} without and {len(self.in_scores)} with the canary"
 
+    def auc(self, confidence: float = 0.95) -> Interval:
+        """The area under the ROC curve: how often a member's score is the higher of two (see `attacks.area`)."""
+        return attacks.area(self.out_scores, self.in_scores, confidence)
+
+    def balanced_accuracy(self, threshold: float | None = None, confidence: float = 0.95) -> Interval:
+        """How often score > threshold is right, if both worlds are equally likely (see `attacks.balanced_accuracy`)."""
+        return attacks.balanced_accuracy(self.out_scores, self.in_scores, threshold, confidence)
+
+    def tpr_at(self, fpr: float, confidence: float = 0.95) -> TruePositives:
+        """The true-positive rate at a false-positive rate, with exact limits for both (see `attacks.tpr_at`).
+
+        >>> print(PairedRuns(range(1000), range(900, 1900)).tpr_at(0.01))
+        TPR 0.910 (0.891 to 0.927, 95 %) at FPR 0.01 (at most 0.0169), score > 989
+        """
+        return attacks.tpr_at(self.out_scores, self.in_scores, fpr, confidence)
+
+    def figure(self, threshold: float | None = None) -> Worlds:
+        return Worlds.of(self.out_scores, self.in_scores, threshold)
+
     def flipped(self) -> PairedRuns:
         """The same trials read the other way: a lower score means "member"."""
         return replace(self, out_scores=-self.out_scores, in_scores=-self.in_scores)
@@ -162,7 +184,7 @@ class PairedRuns:
 
 
 @dataclass(frozen=True, eq=False)
-class CoinFlips:
+class CoinFlips(Drawable):
     """Scores of things that were included in a training by a fair coin each."""
 
     things: ClassVar[str] = "scores"
@@ -174,6 +196,7 @@ class CoinFlips:
     trials_are: ClassVar[str] = "trainings with all canaries"
     scores_a_trial: ClassVar[int | None] = None  # as many as there are canaries
     independent: ClassVar[bool] = False
+    first_look: ClassVar[int] = 10
     usual_method: ClassVar[str] = "one-run-point"
     scores: Floats
     member: Coins
@@ -213,8 +236,8 @@ class CoinFlips:
         group_size: int = 1,
         in_order: bool = False,
     ) -> None:
-        object.__setattr__(self, "scores", _scores("scores", scores))
-        object.__setattr__(self, "member", _members(member, len(self.scores)))
+        object.__setattr__(self, "scores", as_scores("scores", scores))
+        object.__setattr__(self, "member", as_coins("member", member, len(self.scores)))
         object.__setattr__(self, "relation", relation)
         object.__setattr__(self, "group_size", group_size)
         object.__setattr__(self, "in_order", in_order)
@@ -227,6 +250,10 @@ class CoinFlips:
     def table(self) -> tuple[str, list[tuple[int, float]]]:
         """The name of the column that says who was in, and (member, score) of each."""
         return self.columns[1], list(zip(self.member.astype(int).tolist(), self.scores.tolist(), strict=True))
+
+    def figure(self, threshold: float | None = None) -> Worlds:
+        title = f"Scores of {self.things}, {self.included} or not"
+        return Worlds.of(self.scores[~self.member], self.scores[self.member], threshold, title, self.things)
 
     def describe(self) -> str:
         return f"{len(self.scores)} {self.things}, {int(self.member.sum())} of them {self.included} by their coins"
@@ -250,12 +277,14 @@ class OneRun(CoinFlips):
     things, included = "canaries", "included"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class PerStep(CoinFlips):
-    """What single steps of a training have shown: in each, a crafted gradient was there or not, by a fair coin.
+    """What single steps of a training have shown: in each, crafted gradients were there or not, by fair coins.
 
     True of them: the coins are independent and fair. They speak of one step, in which the gradient is sampled for sure:
-    what a training of many subsampled steps leaks is for an accountant to say. That steps are independent and alike is
-    an assumption, true if each adds Gaussian noise to a sum in which nothing else moves; only family bounds are valid.
+    what a training of many subsampled steps leaks is for an accountant to say. Scores stand in the order of steps, as
+    many in each; `steps` says how many there are, and `middle` what a score is half way between there and not there.
+    Scores of one step may depend on each other: that they are independent and alike is a family's assumption.
 
     >>> PerStep(scores=[0.3, 1.5, -0.2], member=[0, 1, 0])
     PerStep(3 scores of single steps, 1 with a gradient, add-remove)
@@ -263,12 +292,45 @@ class PerStep(CoinFlips):
 
     things, included = "scores of single steps", "with a gradient"
     usual_trials = 2
-    usual_method = "gaussian-steps"
+    first_look = 1
+    usual_method = "step-bets"
     columns = ("place", "gradient")  # other names: no bound for runs may take the file for its own
+    steps: int | None
+    middle: float | None
+
+    def __init__(
+        self,
+        scores: ArrayLike,
+        member: ArrayLike,
+        relation: Relation | str = Relation.ADD_REMOVE,
+        group_size: int = 1,
+        in_order: bool = False,
+        steps: int | None = None,
+        middle: float | None = None,
+    ) -> None:
+        super().__init__(scores, member, relation, group_size, in_order)
+        if steps is not None and len(self.scores) % checks.whole("steps", steps, least=1):
+            raise InvalidInput("steps", steps, f"a number that divides that of scores, {len(self.scores)}")
+        if middle is not None:
+            checks.real("middle", middle)
+        object.__setattr__(self, "steps", steps)
+        object.__setattr__(self, "middle", middle)
+
+    @classmethod
+    def always_right(cls, trials: int, scores: int, relation: Relation, group_size: int) -> Self:
+        """On either side of any middle."""
+        member = np.arange(scores * trials) % 2
+        return cls(np.where(member, 1e9, -1e9), member, relation, group_size)
+
+    def by_step(self) -> Iterator[tuple[Floats, Coins]]:
+        """Scores and coins of one step after another."""
+        if self.steps is None:
+            raise InvalidInput("steps", None, "how many steps the scores are of, as many scores in each")
+        yield from zip(self.scores.reshape(self.steps, -1), self.member.reshape(self.steps, -1), strict=True)
 
 
 @dataclass(frozen=True, eq=False)
-class Membership:
+class Membership(Drawable):
     """Natural records scored against given models: who was a member is known, but nobody flipped a coin.
 
     True of them: nothing that certifies an ε. Good for accuracies, ROC curves and comparisons of attacks.
@@ -281,8 +343,12 @@ class Membership:
     member: NDArray[np.bool_]
 
     def __init__(self, scores: ArrayLike, member: ArrayLike) -> None:
-        object.__setattr__(self, "scores", _scores("scores", scores))
-        object.__setattr__(self, "member", _members(member, len(self.scores)))
+        object.__setattr__(self, "scores", as_scores("scores", scores))
+        object.__setattr__(self, "member", as_coins("member", member, len(self.scores)))
+
+    def figure(self) -> Worlds:
+        outs, ins = self.scores[~self.member], self.scores[self.member]
+        return Worlds.of(outs, ins, title="Scores of members and others", things="records")
 
     def __repr__(self) -> str:
         members = int(self.member.sum())
@@ -304,7 +370,7 @@ def _check_game(evidence: PairedRuns | CoinFlips | Counts) -> None:
     object.__setattr__(evidence, "group_size", checks.group_size(evidence.group_size))
 
 
-def _scores(argument: str, values: ArrayLike) -> Floats:
+def as_scores(argument: str, values: ArrayLike) -> Floats:
     """A read-only copy of the scores, in double precision; infinite scores are fine, NaN is not."""
     try:
         if np.iscomplexobj(values):  # of which numpy would take the real parts
@@ -328,12 +394,13 @@ def _scores(argument: str, values: ArrayLike) -> Floats:
     return scores
 
 
-def _members(values: ArrayLike, length: int) -> NDArray[np.bool_]:
+def as_coins(argument: str, values: ArrayLike, length: int) -> Coins:
+    """A read-only copy of who was in."""
     raw = np.asarray(values)
     if raw.shape != (length,):
-        raise InvalidInput("member", f"array of shape {raw.shape}", f"one value for each of {length} scores")
+        raise InvalidInput(argument, f"array of shape {raw.shape}", f"one value for each of {length} scores")
     if not np.isin(raw, (0, 1)).all():
-        raise InvalidInput("member", values, "values 0 (out) and 1 (in)")
+        raise InvalidInput(argument, values, "values 0 (out) and 1 (in)")
     member = raw.astype(np.bool_)
     member.flags.writeable = False
     return member

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 Words = NDArray[np.uint32]
 
 
+@enum.unique  # two names for one number would be one stream
 class Stream(enum.IntEnum):
     """The first part of a spawn key. Trials of worlds 0 and 1 have their world's number."""
 
@@ -23,6 +24,9 @@ class Stream(enum.IntEnum):
     PILOT = 5  # trials that choose an adversary
     CONTROL = 6  # trials of the A/A control
     LEARNING = 7  # trials that a score is learned from
+    CHECKING = 8  # trials that tell beforehand what an audit could show
+    CLIP_NORM = 9  # the training whose gradient norms choose a clip norm
+    UTILITY = 10  # trainings that tell how good models are
 
 
 def seed_of(seed: int, stream: int, *indices: int) -> np.random.SeedSequence:

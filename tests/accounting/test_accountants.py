@@ -211,3 +211,24 @@ def test_too_many_steps_are_refused() -> None:
         with pytest.raises(InvalidInput, match="steps = 100000000: expected a whole number from 1 to 2,000,000"):
             call(DpSgd(0.1, 110.0, 10**8), 1e-5)
     assert account(DpSgd(1.0, 1e4, 10**8), 1e-5).epsilon == pytest.approx(account(DpSgd(1.0, 1.0, 1), 1e-5).epsilon)
+
+
+@pytest.mark.parametrize("mechanism", [DpSgd(0.1, 0.1516, 100), DpSgd(0.02, 0.12, 2000)], ids=DpSgd.describe)
+def test_bins_are_no_finer_than_a_large_loss_needs(mechanism: DpSgd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Millions of them, for one ε of hundreds, took half a minute; it is right to 1e-4 of itself all the same."""
+    losses = pld._distribution(mechanism, Relation.ADD_REMOVE)._pmf_remove
+    assert losses.size < 400_000
+    coarse = pld.epsilon(mechanism, 1e-5, Relation.ADD_REMOVE)
+    width = pld._bin_width(mechanism)
+    pld._distribution.cache_clear()
+    monkeypatch.setattr(pld, "_bin_width", lambda _: width / 3)
+    fine = pld.epsilon(mechanism, 1e-5, Relation.ADD_REMOVE)
+    pld._distribution.cache_clear()
+    assert fine * (1 - 1e-6) <= coarse <= fine * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("mechanism", [DpSgd(0.1, 1.4, 100), DpSgd(0.01, 1.0, 10_000), DpSgd(0.3, 0.8, 50)])
+def test_bins_of_usual_trainings_stay_as_they_were(mechanism: DpSgd) -> None:
+    """Their curves are part of plans: other bins would be other plans, and no run directory would go on."""
+    q, sigma = mechanism.sample_rate, mechanism.noise_multiplier
+    assert pld._bin_width(mechanism) == min(q / (40 * sigma), 1e-3)

@@ -160,8 +160,8 @@ def test_adaptive_poisons_are_really_trained_on(data: Dataset, recipe: Recipe) -
 def test_poisons_of_many_trainings_are_made_at_once_and_each_is_as_if_alone(
     model: str, data: Dataset, recipe: Recipe
 ) -> None:
-    steps = 12 if model == "mlp" else 6
-    data = data.subset(per_class=5)
+    steps = 12 if model == "mlp" else 3
+    data = data.subset(per_class=5 if model == "mlp" else 2)
     loose = Recipe(len(data), 0.5, steps, 0.05, clip_norm=20.0, learning_rate=1.0, model=model)
     plan = Plan(DpSgdTraining(loose, data), claim_curve(loose), 1e-5, AdaptivePoison("mean", shadows=2), trials=50)
     made = []
@@ -169,10 +169,10 @@ def test_poisons_of_many_trainings_are_made_at_once_and_each_is_as_if_alone(
     poisoner = plan.game(prepared).insert(IN, SEED).poisoner
     make = poisoner.records
     poisoner.records = lambda steps, parameters: made.append(len(steps)) or make(steps, parameters)
-    trials = [(OUT, 0), (IN, 3), (IN, 0), (OUT, 2), (IN, 2), (IN, 1)]
+    trials = [(OUT, 0), (IN, 3), (IN, 0), (OUT, 2), (IN, 2), (IN, 1)][: 6 if model == "mlp" else 3]
     together = plan.play(prepared, trials)
     assert max(made) == (4 if model == "mlp" else 1)  # of one game, all that wait; modules are handled one by one
-    assert len({float(score[0]) for score in together}) == 6
+    assert len({float(score[0]) for score in together}) == len(trials)
     made.clear()
     for trial, score in zip(trials, together, strict=True):
         assert plan.play(prepared, [trial]) == [score]

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epsilometer import DpSgdTraining, PairedRuns, PointClaim, Recipe, claim_curve, run, summary
-from epsilometer.adversaries import Adversary, Backdoor, ClipBkd, Gradient
+from epsilometer.adversaries import Adversary, Backdoor, Canaries, ClipBkd, Gradient
 from epsilometer.auditing import (
     Inline,
     MemoryStore,
     Outcome,
     Plan,
+    Snapshot,
     Spec,
     Verdict,
     decide,
@@ -22,7 +23,16 @@ from epsilometer.auditing import (
     play,
     spec_from_dict,
 )
-from epsilometer.bounds import BestOnSame, ClopperPearson, EProcess, ExactRank, Fixed, UnionBound, refute_curve
+from epsilometer.bounds import (
+    BestOnSame,
+    ClopperPearson,
+    EProcess,
+    ExactRank,
+    Fixed,
+    OneRunPoint,
+    UnionBound,
+    refute_curve,
+)
 from epsilometer.claims import GaussianClaim, Relation
 from epsilometer.data import Dataset, digits
 from epsilometer.errors import InvalidInput
@@ -117,6 +127,16 @@ def test_the_verdict_needs_power_to_say_consistent(mu: float, n: int, outcome: O
     assert found.outcome is outcome
 
 
+@pytest.mark.parametrize("n", [30, 500])
+def test_the_verdict_speaks_of_the_attack_and_not_of_noise(n: int) -> None:
+    """Half of the noise need not double an attack's strength, and a training of the user's own may have none."""
+    evidence = runs(1.0, n)
+    for claim in (GaussianClaim(1.0), PointClaim(4.0, 1e-5)):
+        reason = decide(evidence, ExactRank().test(evidence, claim, confidence=0.95), ExactRank()).reason
+        assert "twice as strong" in reason
+        assert "noise" not in reason
+
+
 @pytest.mark.parametrize("strategy", [Fixed(0.8), UnionBound(thresholds=(0.2, 0.8, 1.4))], ids=["fixed", "union"])
 def test_the_verdict_does_not_depend_on_the_scale_of_scores(strategy) -> None:
     evidence, claim = runs(0.9, 500), GaussianClaim(1.0)
@@ -169,15 +189,16 @@ def test_the_document_has_what_the_schema_promises(correct) -> None:
 
 def test_the_summary_says_it_all(correct) -> None:
     text = summary(correct)
-    for word in ("training", "claim", "theory", "adversary", "proved", "verdict", "certified", "0.95 confidence"):
+    for word in ("training", "claim", "theory", "adversary", "proved", "Quote ε ≥", "certified", "95 % confidence"):
         assert word in text
+    assert text.startswith(correct.verdict.outcome.value)
 
 
 def test_a_spec_and_a_recipe_have_the_same_defaults() -> None:
     recipe = Recipe(records=1)
     sections = Spec().model.model_dump() | Spec().training.model_dump()
     sections |= {"model": sections.pop("name"), "hidden": tuple(sections["hidden"])}
-    del sections["noise_multiplier"]  # calibrated
+    del sections["noise_multiplier"], sections["budget"]  # calibrated; decides how many steps there are
     assert sections == {name: getattr(recipe, name) for name in sections}
 
 
@@ -346,6 +367,27 @@ def test_an_audit_takes_trials_in_their_own_order() -> None:
     """A shuffled e-process would not be valid after an early stop, however the plan was made."""
     plan = parse_spec("").plan()
     assert replace(plan, method=EProcess()).planned_method == EProcess(in_order=True)
+
+
+def test_another_adversary_may_take_the_place_of_a_specs_own() -> None:
+    """A spec that names no method leaves it to the plan: a method for worlds does not fit canaries."""
+    plan = parse_spec("[training]\nsteps = 5\n[audit]\nseed = 3").plan()
+    assert plan.method is None
+    assert plan.planned_method == ExactRank(seed=3)
+    assert replace(plan, adversary=Canaries(canaries=50)).planned_method == OneRunPoint(seed=3)
+    named = parse_spec('[training]\nsteps = 5\n[audit]\nbound = "exact-rank"').plan()
+    with pytest.raises(InvalidInput, match="expected a method for canaries"):
+        replace(named, adversary=Canaries(canaries=50))
+
+
+def test_whoever_watches_is_told_that_trials_are_being_judged() -> None:
+    seen: list[Snapshot] = []
+    run(parse_spec("[training]\nsteps = 5\n[audit]\ntrials = 20").plan(), seen.append)
+    *before, last = seen
+    assert before
+    assert not any(now.judging for now in before)
+    assert last.judging
+    assert last.done == last.total == 40
 
 
 def test_zero_out_needs_batches_that_do_not_depend_on_other_records() -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import random
 import secrets
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,10 +30,11 @@ from epsilometer.auditing import (
     run,
     spec_from_dict,
 )
-from epsilometer.auditing.executors import auto
+from epsilometer.auditing.executors import auto, child
 from epsilometer.auditing.executors.executor import Job
 from epsilometer.auditing.executors.worker import work
 from epsilometer.auditing.groups import SECONDS, Groups, Played
+from epsilometer.auditing.progress import Snapshot
 from epsilometer.errors import InvalidInput
 from epsilometer.subjects import Insertion, Sees, ThreatModel
 from epsilometer.training import TrainingDiverged
@@ -126,26 +125,18 @@ def test_groups_take_about_half_a_second() -> None:
 
 # ----------------------------------------------------------------------------------------------- what goes wrong
 def test_killed_workers_change_nothing() -> None:
-    """SIGKILL at random moments; the driver replaces the worker and plays its trials again."""
+    """SIGKILL while trials come in; the driver replaces the worker and plays its trials again."""
     chosen = plan(training={"steps": 300}, audit={"trials": 150})
-    rng, over, killed = random.Random(0), threading.Event(), []
+    killed: list[int | None] = []
 
-    def kill() -> None:
-        while not over.wait(rng.uniform(1.0, 3.0)):
-            children = multiprocessing.active_children()
-            if children and len(killed) < 6:
-                victim = rng.choice(children)
-                victim.kill()
-                killed.append(victim.pid)
+    def kill(_: Snapshot) -> None:
+        children = sorted(multiprocessing.active_children(), key=lambda child: child.pid or 0)
+        if children and len(killed) < 3:
+            children[0].kill()  # the eldest: one that has not yet started would be a failed start
+            killed.append(children[0].pid)
 
-    killer = threading.Thread(target=kill)
-    killer.start()
-    try:
-        found = run(chosen, executor=Local(2))
-    finally:
-        over.set()
-        killer.join()
-    assert killed
+    found = run(chosen, kill, executor=Local(2))
+    assert len(killed) == 3
     assert_same(found, run(chosen))
 
 
@@ -237,6 +228,12 @@ def test_a_worker_whose_driver_is_gone_ends_without_a_word() -> None:
     connection, drivers = multiprocessing.Pipe()
     drivers.close()
     work(connection)  # no BrokenPipeError, no ConnectionResetError
+
+
+def test_whoever_waits_is_told_for_what(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(child, "_SILENCE", 0.01)
+    assert child.in_child("the training", time.sleep, 0.1) is None
+    assert "the training has taken 0.01 s so far; what hangs is ended by a `time_limit`" in caplog.text
 
 
 def test_executors_have_names() -> None:

@@ -71,6 +71,7 @@ print("left", [name for name in names if before.get(name) != os.environ.get(name
 """
 
 
+@pytest.mark.full
 def test_ray_of_our_own_is_for_nobody_else(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="RAY IS NOT INSTALLED: nothing is known about who may reach it")
     home = {**os.environ, "HOME": str(tmp_path)}  # where no token may be left

@@ -45,37 +45,39 @@ def stored(where: Path) -> dict[tuple[int, int], bytes]:
     if not (where / STORE).exists():
         return {}
     with SqliteStore.reading(where / STORE) as store:
-        return {
-            trial: scores.tobytes() for run in store.runs() for trial, scores in store.results(run.fingerprint).items()
-        }
+        audits = [run.fingerprint for run in store.runs() if not run.is_part]  # and not trainings that tell accuracy
+        return {trial: scores.tobytes() for audit in audits for trial, scores in store.results(audit).items()}
 
 
 def outcome(where: Path) -> dict:
-    return {key: value for key, value in json.loads((where / "result.json").read_text()).items() if key != "seconds"}
+    found = json.loads((where / "result.json").read_text())
+    return {key: value for key, value in found.items() if key not in ("seconds", "command")}
 
 
-@pytest.mark.parametrize("times", [8, pytest.param(20, marks=pytest.mark.full)])
+@pytest.mark.parametrize("times", [4, pytest.param(20, marks=pytest.mark.full)])
 def test_a_driver_killed_many_times_ends_like_one_that_was_not(where: Path, times: int) -> None:
-    """Every other time at a random moment from its start, and else at one soon after new results were stored."""
+    """Every other time at a random moment of its start, and else soon after new results were stored, so that it is cut
+    short for certain: a tenth of a second plays far fewer trials than are left."""
+    (where / "spec.toml").write_text(SPEC.replace("600", str(150 * times)))
     rng = random.Random(4)
     before: dict[tuple[int, int], bytes] = {}
     cut_short = 0
     for i in range(times):
         with subprocess.Popen([*AUDIT, "--out", "killed"], cwd=where, stdout=-3, stderr=-3) as driver:
             if i % 2:
-                while len(stored(where / "killed")) == len(before) < 1200:
+                while len(stored(where / "killed")) == len(before) and driver.poll() is None:
                     time.sleep(0.02)
-            time.sleep(rng.uniform(0.0, 0.3 if i % 2 else 4.0))
+            time.sleep(rng.uniform(0.0, 0.1 if i % 2 else 1.0))
             driver.send_signal(signal.SIGKILL)
         now = stored(where / "killed")
         assert before.items() <= now.items()  # nothing lost, nothing changed
-        cut_short += len(before) < len(now) < 1200
+        cut_short += len(before) < len(now) < 300 * times
         before = now
-    assert cut_short >= 3
+    assert cut_short >= times // 2
     assert audit(where, "--out", "killed").returncode == 0
     assert audit(where, "--out", "whole").returncode == 0
     assert stored(where / "killed") == stored(where / "whole")
-    assert len(stored(where / "whole")) == 1200
+    assert len(stored(where / "whole")) == 300 * times
     assert outcome(where / "killed") == outcome(where / "whole")
     assert (where / "killed" / "scores.csv").read_bytes() == (where / "whole" / "scores.csv").read_bytes()
 
@@ -127,6 +129,7 @@ def no_large_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY))
 
 
+@pytest.mark.full
 def test_a_full_disk_loses_nothing(where: Path) -> None:
     full = audit(where, "--out", "run", preexec_fn=no_large_files)
     assert full.returncode == 2

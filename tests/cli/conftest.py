@@ -1,6 +1,7 @@
 """The program in an empty place: no network, no data files, no cache."""
 
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).mkdir()
     nowhere = "http://127.0.0.1:9"
     environment = {"https_proxy": nowhere, "http_proxy": nowhere, "no_proxy": "", "COLUMNS": "200"}
+    # Fonts are looked for once, and not in every empty place anew.
+    environment["MPLCONFIGDIR"] = str(Path(tempfile.gettempdir()) / "epsilometer-tests-matplotlib")
     environment |= {"XDG_CACHE_HOME": str(tmp_path / "cache"), "EPSILOMETER_DATA": str(tmp_path / "data")}
     for name, value in environment.items():
         monkeypatch.setenv(name, value)

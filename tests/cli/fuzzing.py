@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 
@@ -11,7 +12,31 @@ WORDS = (
     "/dev/null", "/proc/self/mem", "missing", "missing/also", "scores.csv", "canaries.csv", "spec.toml", "odd.csv",
     "higher", "lower", "either", "replace", "zero-out", "add-remove", "pld", "rdp", "moments", "all", "exact-rank",
     "eprocess", "clopper-pearson", "fixed", "best-on-same", "one-run-point", "one-run", "gradient", "canaries",
-    "digits",
+    "digits", "own.py:train", "own:score", "own.py", "own:nosuch", "nosuch:train", "broken.py:train", "my.npz",
+    "odd.npz", "one.npz", "my.csv", "none", "process", "clipbkd", "api", "learned", "local", "inline", "auto",
+    "jagielski-table2", "C=1", "=", "laplace", "gaussian", "own.py:release", "[1, 2]", "[1]", "[[", "null", "as-reals",
+    "l2", "consistent", "passed", "sampler", "extra", "model",
+)  # fmt: skip
+PLACES = (  # where results may be asked for: never where a fuzz must not write
+    "", ".", "out", "missing/also", "/dev/null", "/proc/self/mem", "spec.toml", "\x1b[31m", "a\nb", "9" * 5000,
+    "[/b]", "~",
+)  # fmt: skip
+FLAGS = (  # no word belongs to them
+    "--in-order", "--deterministic", "--not-deterministic", "--quiet", "--help", "--curve", "--stop-when-known",
+    "--second-run",
+)  # fmt: skip
+WRITES = ("--out", "--json")  # the latter is a file of `inspect` only
+WATCHES = ("watch", "inspect")
+_PLANNED = ("--trials", "--confidence", "--seed", "--epsilon", "--noise-scale", "--data-dir")
+_OWN = (
+    "--data", "--delta", "--score", "--isolation", "--time-limit", "--deterministic", "--not-deterministic",
+    "--sample-rate", "--noise-multiplier", "--steps", "--adversary", "--bound", "--record",
+)  # fmt: skip
+_PLAYED = ("--executor", "--address", "--workers", "--out", "--quiet")
+_MECHANISM = (
+    "--epsilon", "--delta", "--curve", "--sensitivity", "--norm", "--relation", "--entries", "--runs", "--learning",
+    "--score", "--confidence", "--bound", "--seed", "--deterministic", "--neighbours", "--executor", "--workers",
+    "--out",
 )  # fmt: skip
 OPTIONS = {
     "account": (
@@ -19,19 +44,27 @@ OPTIONS = {
     ),
     "bound": (
         "--one-run", "--delta", "--confidence", "--method", "--threshold", "--guesses", "--direction", "--group-size",
-        "--relation", "--claim", "--seed", "--in-order", "--counts",
+        "--relation", "--claim", "--seed", "--in-order", "--counts", "--sample-rate", "--noise-multiplier", "--steps",
     ),
+    "bound a curve": ("--delta", "--relation", "--claim", "--sample-rate", "--noise-multiplier", "--steps", "--method"),
     "compare": (
         "--one-run", "--delta", "--confidence", "--threshold", "--guesses", "--direction", "--seed", "--counts",
     ),
     "power": ("--epsilon", "--delta", "--confidence", "--true-epsilon", "--probability"),
-    "check": (
-        "--trials", "--confidence", "--seed", "--epsilon", "--adversary", "--bound", "--noise-scale", "--data-dir",
-    ),
+    "check": (*_PLANNED, "--adversary", "--bound"),
+    "check own": (*_PLANNED, *_OWN),
+    "calibrate": ("--repetitions", "--trials", "--confidence", "--bound", "--seed", "--out"),
+    "ladder": (*_PLANNED, *_PLAYED),
+    "reproduce": ("--trials", "--only", "--seed", "--data-dir", *_PLAYED),
+    "audit own": (*_PLANNED, *_OWN, *_PLAYED),
     "init": ("--template",),
     "runs": ("--export", "--run"),
     "list": (),
-    "audit": ("--executor", "--address", "--workers", "--out"),
+    "audit": (*_PLANNED, *_PLAYED),
+    "mechanism": _MECHANISM,
+    "mechanism own": _MECHANISM,
+    "watch": ("--canaries", "--number", "--confidence", "--require", "--out", "--stop-when-known", "--seed"),
+    "inspect": ("--second-run", "--require", "--ignore", "--json"),
     "": ("--version", "--nothing"),
 }  # fmt: skip
 GOOD = {
@@ -43,9 +76,31 @@ GOOD = {
     "init": ["init", "-"],
     "runs": ["runs", "."],
     "list": ["list"],
-    "audit": ["audit", "missing.toml"],  # an audit would train
+    "audit": ["audit", "spec.toml"],
     "": [],
+    "bound a curve": ["bound", "scores.csv", "--sample-rate", "0.1", "--noise-multiplier", "1.4", "--steps", "100"],
+    "check own": ["check", "own.py:train", "--data", "my.npz", "--epsilon", "3"],
+    "audit own": ["audit", "own.py:train", "--data", "my.npz", "--epsilon", "3"],
+    "ladder": ["ladder", "spec.toml"],
+    "reproduce": [
+        "reproduce",
+        "jagielski-table2",
+        "--only",
+        "C=1",
+        "--only",
+        "init=fixed",
+        "--trials",
+        "20",
+        "--out",
+        "out",
+    ],
+    "calibrate": ["calibrate", "--repetitions", "2", "--trials", "20", "--bound", "union-bound"],
+    "mechanism": ["mechanism", "laplace", "--epsilon", "1", "--runs", "200"],
+    "mechanism own": ["mechanism", "own.py:release", "--epsilon", "1", "--neighbours", "[1, 2]", "[1]"],
+    "watch": ["watch"],
+    "inspect": ["inspect"],
 }
+TRAIN = ("audit", "check", "ladder", "mechanism", "reproduce")  # commands that would, if nobody stopped them
 
 
 def command_line(seed: int) -> list[str]:
@@ -57,17 +112,40 @@ def command_line(seed: int) -> list[str]:
         what = rng.random()
         at = rng.randint(min(1, len(line)), len(line))
         if what < 0.6 and OPTIONS[command]:
-            option, value = rng.choice(OPTIONS[command]), rng.choice(WORDS)
-            line[len(line) :] = [f"{option}={value}"] if rng.random() < 0.2 else [option, value]
+            option = rng.choice(OPTIONS[command])
+            value = rng.choice(WORDS)
+            if option in FLAGS and rng.random() < 0.7:
+                line.append(option)
+            else:
+                line[len(line) :] = [f"{option}={value}"] if rng.random() < 0.2 else [option, value]
         elif what < 0.75:
             line.insert(at, rng.choice(WORDS))
-        elif what < 0.9 and 1 <= at < len(line) and command != "audit":
+        elif what < 0.9 and 1 <= at < len(line):
             line[at] = rng.choice(WORDS)
-        elif len(line) > 1 and command != "audit":
+        elif len(line) > 1:
             del line[at - 1 if at == len(line) else at]
     if rng.random() < 0.2:
         line.append("--json")
-    return [word.replace("\0", "") for word in line]
+    return _in_its_place([word.replace("\0", "") for word in line], rng)
+
+
+def _in_its_place(line: list[str], rng: random.Random) -> list[str]:
+    """The same, with nothing written where a fuzz must not, and nothing run but `true`."""
+    for at, word in enumerate(line):
+        option, equals, _ = word.partition("=")
+        if word in WRITES and at + 1 < len(line):
+            line[at + 1] = line[at + 1] if line[at + 1].startswith("--") else rng.choice(PLACES)
+        elif option in WRITES and equals:
+            line[at] = f"{option}={rng.choice(PLACES)}"
+    if not set(line) & set(WATCHES):
+        return line
+    own = line[: line.index("--")] if "--" in line else line
+    given = [word for last, word in itertools.pairwise(own) if word.startswith("--") or _takes_a_word(last)]
+    return [own[0], *given, "--", "true"] if rng.random() < 0.9 else [own[0], *given]
+
+
+def _takes_a_word(word: str) -> bool:
+    return word.startswith("--") and "=" not in word and word not in FLAGS
 
 
 VALUES = (
@@ -79,7 +157,7 @@ VALUES = (
 )  # fmt: skip
 KEYS = {
     "claim": ("epsilon", "delta", "relation", "form"),
-    "data": ("name", "classes", "per_class"),
+    "data": ("name", "classes", "per_class", "path"),
     "model": (
         "name", "hidden", "activation", "loss", "initialisation", "init_scale", "init_seed", "precision",
     ),
@@ -87,10 +165,14 @@ KEYS = {
         "sample_rate", "steps", "learning_rate", "clip_norm", "noise_multiplier", "sampling", "clipping", "optimizer",
         "momentum", "weight_decay", "schedule",
     ),
-    "adversary": ("name", "copies", "canaries", "direction", "coordinates"),
+    "adversary": ("name", "copies", "canaries", "direction", "coordinates", "record"),
     "audit": ("trials", "confidence", "seed", "bound", "threshold", "target", "accountant"),
     "access": ("sees", "controls"),
     "faults": ("noise_scale",),
+    "subject": (
+        "train", "score", "arguments", "isolation", "time_limit", "deterministic", "sample_rate", "noise_multiplier",
+        "steps", "name", "regularisation", "records", "calibration",
+    ),
 }  # fmt: skip
 _REALS = ("0.0", "-0.0", "1e-9", "0.1", "0.5", "1.0", "3.0", "1e6", "1e308", "-1.0", "inf", "nan")
 _WHOLES = ("0", "1", "2", "3", "50", "1000", "1000000", "-1")
@@ -98,7 +180,9 @@ LIKELY = {
     **dict.fromkeys(
         ("epsilon", "delta", "init_scale", "sample_rate", "learning_rate", "clip_norm", "confidence"), _REALS
     ),
-    **dict.fromkeys(("noise_multiplier", "momentum", "weight_decay", "noise_scale", "threshold", "target"), _REALS),
+    **dict.fromkeys(
+        ("noise_multiplier", "momentum", "weight_decay", "noise_scale", "threshold", "target", "time_limit"), _REALS
+    ),
     **dict.fromkeys(
         ("steps", "trials", "seed", "init_seed", "per_class", "copies", "canaries", "coordinates"), _WHOLES
     ),
@@ -106,17 +190,27 @@ LIKELY = {
     "relation": ('"replace"', '"zero-out"', '"add-remove"'),
     "sampling": ('"poisson"', '"full"', '"shuffle"', '"fixed"'),
     "accountant": ('"pld"', '"rdp"', '"basic"'),
+    "train": ('"own.py:train"', '"own:train"', '"own:nosuch"', '"own"', '"broken:train"', '"os:getpid"', '":"'),
+    "score": ('"own.py:score"', '"own:nosuch"', '"own:train"'),
+    "path": ('"my.npz"', '"numbers.npz"', '"my.csv"', '"odd.npz"', '"missing.npz"', '"scores.csv"'),
+    "arguments": ("{}", "{scale = 2}", "{nosuch = 1}", '{data = "x"}', "{seed = 3}"),
+    "isolation": ('"none"', '"process"', '"x"'),
     "controls": ("[]", '["gradients"]', '["x"]'),
 }
 PLAIN = {  # a point, and noise: nothing has to be calibrated
     "claim": {"epsilon": "4.0"}, "training": {"noise_multiplier": "1.5", "steps": "20"}, "audit": {"trials": "20"},
+}  # fmt: skip
+RIDGE = {"claim": {"epsilon": "4.0"}, "subject": {"name": '"private-ridge"'}, "audit": {"trials": "20"}}
+FOREIGN = {
+    "claim": {"epsilon": "4.0"}, "subject": {"train": '"own.py:train"'}, "data": {"path": '"my.npz"'},
+    "audit": {"trials": "20"},
 }  # fmt: skip
 
 
 def spec(seed: int) -> bytes:
     """A spec that would work, with values changed; now and then its text is broken."""
     rng = random.Random(seed)
-    sections = {name: dict(keys) for name, keys in PLAIN.items()}
+    sections = {name: dict(keys) for name, keys in rng.choice((PLAIN, PLAIN, FOREIGN, RIDGE)).items()}
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         name = rng.choice(list(KEYS))
         key = rng.choice(KEYS[name]) if rng.random() < 0.95 else rng.choice(("nmae", "ε", '"\\u001b"', "a.b"))

@@ -125,7 +125,9 @@ def test_audit_writes_what_bound_can_read(tmp_path: Path) -> None:
     assert shown.returncode == 0
     document = json.loads(shown.stdout)
     assert document["verdict"] in ("consistent", "inconclusive")
-    assert json.loads((tmp_path / "run" / "result.json").read_text()) == document
+    written = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert written.pop("command") == "epsilometer audit spec.toml --out run --json"
+    assert written == document
     again = epsilometer("bound", "run/scores.csv", "--delta", "1e-5", "--json", cwd=tmp_path)
     assert json.loads(again.stdout)["lower_bound"] == document["lower_bound"]
     # Nothing is overwritten: the same spec finds everything done, and another is refused.
@@ -143,6 +145,7 @@ def test_audit_writes_what_bound_can_read(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "result.json").read_bytes() == before
 
 
+@pytest.mark.full
 def test_scores_of_a_violated_audit_are_judged_as_the_audit_judged_them(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(QUICK)
     audited = epsilometer(
@@ -365,7 +368,7 @@ def test_compare_prints_every_bound(tmp_path: Path) -> None:
     assert names[:4] == ["bound", "exact-rank", "exact-rank-union", "eprocess"]
     assert "expected 0 with a ratio" in shown.stdout  # Katz-log and Bailey know no δ, and say so
     assert "\tfamily\t" in shown.stdout
-    bounds = json.loads(epsilometer("compare", str(path), "--json").stdout)["bounds"]
+    bounds = json.loads(epsilometer("compare", str(path), "--delta", "0", "--json").stdout)["bounds"]
     assert "no ε at δ = 0" in bounds.pop("gaussian")["not_applicable"]
     assert bounds["exact-rank"]["epsilon"] > bounds["split"]["epsilon"] > 0
     assert {bound["kind"] for bound in bounds.values()} == {"certified", "credible", "estimate"}
@@ -375,7 +378,7 @@ def test_one_run_files_and_their_bounds(tmp_path: Path) -> None:
     path = tmp_path / "canaries.csv"
     path.write_text("member,score\n" + "\n".join(f"{int(i >= 500)},{i}" for i in range(1000)))
     shown = epsilometer("bound", "--one-run", str(path), "--delta", "1e-5", "--method", "one-run", "--guesses", "1000")
-    assert shown.stdout.startswith("ε ≥ 5.782")
+    assert shown.stdout.startswith("Quote ε ≥ 5.782")
     assert "1000 of 1000 guesses right" in shown.stdout
     assert epsilometer("bound", "--one-run", str(path), "--claim", "1").returncode == 1
     lines = epsilometer("compare", "--one-run", str(path), "--delta", "1e-5").stdout.splitlines()
@@ -393,7 +396,8 @@ def test_calibrate_writes_a_page(tmp_path: Path) -> None:
         "calibrate", "--repetitions", "3", "--trials", "20", "--bound", "exact-rank", "--out", str(tmp_path)
     )
     assert shown.returncode == 0
-    assert {p.name for p in tmp_path.iterdir()} == {"calibration.md", "calibration.svg", "calibration.json"}
+    written = {"calibration.md", "calibration.svg", "calibration.json", "report.html"}
+    assert {path.name for path in tmp_path.iterdir()} == written
     cells = json.loads((tmp_path / "calibration.json").read_text())["cells"]
     assert len(cells) == len((tmp_path / "calibration.md").read_text().splitlines()) - 2
     assert (tmp_path / "calibration.svg").read_text().startswith("<svg")

@@ -57,6 +57,7 @@ def test_an_audit_needs_one_directory_only(tmp_path: Path, executor: str) -> Non
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.full
 def test_a_run_on_read_only_media(tmp_path: Path) -> None:
     """It can be looked at; to go on with it is refused in one line."""
     commands = (

@@ -46,7 +46,7 @@ B = "jagielski-appendix-b"
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["jagielski-tabel2"], "NAME = 'jagielski-tabel2': expected one of annamalai-init, cebere-gcr, jagielski"),
+        (["jagielski-tabel2"], "NAME = 'jagielski-tabel2': expected one of abadi-accounting, abadi-cifar10, abadi-m"),
         (["jagielski-tabel2"], "did you mean 'jagielski-table2'?"),
         (
             ["jagielski-table2", "--only", "init=fixd"],

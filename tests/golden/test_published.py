@@ -13,7 +13,7 @@ FMNIST = {"sample_rate": 250 / 6000, "steps": 576}  # 24 epochs of batches of 25
 
 
 def test_eps_opt_of_500_trials() -> None:
-    # Jagielski et al. 2020, Table 2, σ = 0: 500 perfect trials a world at α = .01.
+    # Jagielski et al. 2020, Table 2, σ = 0: 500 perfect trials per world at α = .01.
     assert eps_opt(500, confidence=0.99) == pytest.approx(4.542, abs=5e-4)
 
 

@@ -23,7 +23,7 @@ def result() -> AuditResult:
 
 @pytest.fixture
 def out(tmp_path: Path, result: AuditResult) -> Path:
-    assert [path.name for path in write_results(tmp_path, result).paths] == ["result.json", "scores.csv"]
+    assert [path.name for path in write_results(tmp_path, result).paths] == ["result.json", "scores.csv", "report.html"]
     return tmp_path
 
 
@@ -87,7 +87,9 @@ def test_another_time_and_other_versions_are_no_edits(out: Path, result: AuditRe
     """Judging the same trials once more takes another time, maybe after an update."""
     edited("result.json", lambda document: document["versions"].update(numpy="1.0"))(out)
     before = (out / "result.json").read_bytes()
-    assert write_results(out, replace(result, seconds=result.seconds + 1)).paths == ()
+    found = write_results(out, replace(result, seconds=result.seconds + 1))
+    assert [path.name for path in found.paths] == ["report.html"]  # which names the versions, and was ours
+    assert found.kept == ()
     assert (out / "result.json").read_bytes() == before
 
 

@@ -17,6 +17,8 @@ from epsilometer import DpSgdTraining
 from epsilometer.auditing import SqliteStore, run, run_directory, spec_from_dict
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
+from epsilometer.figures import Figure, Ladder
+from epsilometer.report.seal import is_sealed
 from epsilometer.reproductions import (
     REPRODUCTIONS,
     Reproduction,
@@ -36,9 +38,9 @@ TABLE2, FIGURE2, APPENDIX_B = (
 SETTINGS = {"reproduction": "toy", "trials": 20, "seed": 0}
 
 
-def draw(rows: Sequence[Row]) -> str:
+def draw(rows: Sequence[Row]) -> Figure:
     assert all(isinstance(row.measured, float) for row in rows)
-    return f'<svg xmlns="http://www.w3.org/2000/svg"><text>{len(rows)}</text></svg>'
+    return Ladder("a toy", float(len(rows)), ())
 
 
 TOY = Reproduction(
@@ -126,7 +128,8 @@ def test_cells_that_were_measured_before_stay_and_keep_their_order(tmp_path: Pat
         ("1", "x", "1.0"), ("1", "y", "2.0"), ("2", "inf", "7.0"),
     ]  # fmt: skip
     assert [found["measured"] for found in document(tmp_path)["rows"]] == [1.0, 2.0, 7.0]
-    assert ElementTree.parse(tmp_path / "figure.svg").getroot()[0].text == "3"
+    assert document(tmp_path)["figures"]["all"]["upper"] == 3
+    assert is_sealed((tmp_path / "figure.svg").read_bytes())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figure.svg", "result.json", "table.csv"]
 
 
@@ -298,7 +301,6 @@ def test_table_2_interrupted_and_resumed_is_the_same(
     for _ in range(2):
         write_rows(tmp_path, TABLE2, SETTINGS, [resumed])
     assert table(tmp_path)[0]["eps"] == "inf"
-    assert "nan" not in (tmp_path / "figure.svg").read_text()
     ElementTree.parse(tmp_path / "figure.svg")
 
 
@@ -317,8 +319,9 @@ def test_figure_2(attack: str, relation: str, small: None, tmp_path: Path) -> No
     (again,) = FIGURE2.rows([cell], session)  # from the store
     same(found, again)
     write_rows(tmp_path, FIGURE2, SETTINGS, [found])
-    texts = [text.text for text in ElementTree.parse(tmp_path / "figure.svg").iter("{http://www.w3.org/2000/svg}text")]
-    assert "Fashion-MNIST, LR" in texts
+    words = list(ElementTree.parse(tmp_path / "figure.svg").iter("{http://www.w3.org/2000/svg}text"))
+    texts = [str(text.text).strip() for text in words]
+    assert document(tmp_path)["figures"]["all"]["figures"][0]["title"] == "Fashion-MNIST, LR"
     assert jagielski_figure2.ATTACKS[attack] in texts
 
 

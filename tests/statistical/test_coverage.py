@@ -172,7 +172,7 @@ def test_looking_again_and_again_breaks_a_fixed_size_test() -> None:
 
 @functools.cache
 def exact_epsilons(n: int, delta: float, k: int) -> np.ndarray:
-    """The bound for every (fp, tp) of n trials a world."""
+    """The bound for every (fp, tp) of n trials per world."""
     found = [
         [clopper_pearson(Counts(tp, fp, n - tp, n - fp, group_size=k), delta=delta).epsilon for tp in range(n + 1)]
         for fp in range(n + 1)

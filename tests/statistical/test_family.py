@@ -11,6 +11,7 @@ from scipy import stats
 from epsilometer import DpSgdTraining, Plan, Recipe, claim_curve, run
 from epsilometer.adversaries import GradientSteps
 from epsilometer.auditing import noise_for
+from epsilometer.auditing.per_step import ComposedSteps
 from epsilometer.bounds import refute_step
 from epsilometer.claims import GaussianClaim
 from epsilometer.data import Dataset, digits
@@ -66,7 +67,13 @@ def test_two_trainings_come_near_what_theory_promises(epsilon: float, share: flo
     """Of PLD's ε for the embedded default. Half of the noise would end far above it."""
     data = digits()
     recipe = Recipe(records=len(data), noise_multiplier=noise_for(epsilon, 1e-5, 0.1, 100))
-    plan = Plan(DpSgdTraining(recipe, data), claim_curve(recipe), 1e-5, GradientSteps(malicious=malicious))
+    plan = Plan(
+        DpSgdTraining(recipe, data),
+        claim_curve(recipe),
+        1e-5,
+        GradientSteps(malicious=malicious),
+        method=ComposedSteps(recipe.mechanism),
+    )
     result = run(plan)
     assert share * epsilon <= result.lower_bound.epsilon <= epsilon
     assert not result.test.refuted

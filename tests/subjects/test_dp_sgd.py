@@ -29,7 +29,7 @@ from epsilometer.adversaries import (
     GradientSteps,
     MembershipAttack,
 )
-from epsilometer.auditing.per_step import ComposedSteps
+from epsilometer.auditing.per_step import StepBets
 from epsilometer.bounds import BestOnSame, ClopperPearson, ExactRank, OneRunPoint
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset, digits
@@ -245,7 +245,7 @@ def test_another_adversary_gets_the_trials_and_the_method_that_fit(subject: DpSg
     back = replace(steps, adversary=Gradient())
     assert [one.planned_trials for one in (pairs, canaries, steps, back)] == [500, 1, 2, 500]
     kinds = [type(one.planned_method) for one in (pairs, canaries, steps, back)]
-    assert kinds == [ExactRank, OneRunPoint, ComposedSteps, ExactRank]
+    assert kinds == [ExactRank, OneRunPoint, StepBets, ExactRank]
     assert {(one.trials, one.method) for one in (pairs, canaries, steps, back)} == {(None, None)}
     for one in (pairs, canaries, steps, back):
         assert one.planned_method.takes is one.adversary.gives
@@ -268,7 +268,7 @@ def test_what_was_asked_for_stays_and_is_refused_where_it_does_not_fit(subject: 
         (ExactRank(), Canaries(10), "method = 'exact-rank': expected a method for canaries .one-run-point"),
         (estimate, Canaries(10), "method = 'best-on-same': expected a method for canaries .one-run-point"),
         (OneRunPoint(), Gradient(), "method = 'one-run-point': expected a method for gradient .*exact-rank"),
-        (ExactRank(), GradientSteps(4), "method = 'exact-rank': expected a method for gradient-steps .gaussian-steps"),
+        (ExactRank(), GradientSteps(4), "exact-rank.: expected a method for gradient-steps .step-bets, gaussian-steps"),
     ):
         with pytest.raises(InvalidInput, match=words):
             plan_for(subject, adversary, method=method)

@@ -76,6 +76,7 @@ def test_half_of_the_noise_is_caught_after_a_kill(tmp_path: Path, digits: Path, 
     assert json.loads(shown.stdout)["verdict"] == "violated"
 
 
+@pytest.mark.full
 def test_opacus_plays(tmp_path: Path, digits: Path) -> None:
     path = spec(tmp_path, digits, "opacus_training", trials=5, noise=1.0)
     shown = audit(tmp_path, path, "--executor", "local")
@@ -83,8 +84,9 @@ def test_opacus_plays(tmp_path: Path, digits: Path) -> None:
     assert shown.stderr == ""
 
 
-def test_the_right_noise_is_not_accused(digits: Path) -> None:
-    """The fastest example, 200 audits: no more than α of them refute its curve; with half the noise, most do."""
+@pytest.mark.parametrize("audits", [60, pytest.param(200, marks=pytest.mark.full)])
+def test_the_right_noise_is_not_accused(digits: Path, audits: int) -> None:
+    """The fastest example, up to 200 audits: no more than α of them refute its curve; with half the noise, most do."""
     data, claim = own_data(digits), curve(DpSgd(*SAYS["private_estimator"]))
     loaded = importlib.util.spec_from_file_location("private_estimator", EXAMPLES / "private_estimator.py")
     module = importlib.util.module_from_spec(loaded)
@@ -98,8 +100,8 @@ def test_the_right_noise_is_not_accused(digits: Path) -> None:
         return plan.planned_method.test(plan.evidence(results, 60), claim).refuted
 
     prepared = Plan(CallableTraining(lambda d, s: module.train(d, s, 1.0), data), claim, 1e-5, ClipBkd()).prepare()
-    accused = sum(refuted(1.0, seed) for seed in range(200))
-    assert stats.binomtest(accused, 200, 0.05, alternative="greater").pvalue > 1e-3
+    accused = sum(refuted(1.0, seed) for seed in range(audits))
+    assert stats.binomtest(accused, audits, 0.05, alternative="greater").pvalue > 1e-3
     assert sum(refuted(0.5, seed) for seed in range(20)) >= 6
 
 

@@ -84,6 +84,32 @@ def test_finished_trials_are_kept_and_control_characters_are_not(place: Path) ->
     assert run.trials > 0
 
 
+def test_a_process_ends_in_time_whatever_it_does() -> None:
+    script = (
+        "import ctypes\nfrom epsilometer.auditing.executors.patience import ending_this_process_after\n"
+        "with ending_this_process_after(30): pass\n"
+        "with ending_this_process_after(0.2): ctypes.PyDLL(None).sleep(1000)\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", script], check=False, text=True, capture_output=True, timeout=60)
+    assert (shown.returncode, shown.stdout, shown.stderr) == (1, "", "")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("executor", ["local", "ray"])
+def test_a_training_that_hears_nothing_is_ended(place: Path, executor: str) -> None:
+    """It holds Python's lock, so that neither a signal nor a thread of its process could end it."""
+    options = ("--executor", executor, "--workers", "1", "--time-limit", "0.5", "--out", "run")
+    shown = audit(place, "hostile:hangs_late_and_hears_nothing", *options)
+    assert shown.returncode == 2, shown.stderr
+    assert shown.stdout == ""
+    (line,) = [line for line in shown.stderr.splitlines() if line.startswith("epsilometer: ")]
+    assert "failed 3 times (it took more than 0.5 s; `time_limit` of the subject allows for more)" in line
+    assert "trials are stored in run" in line
+    with SqliteStore.reading(place / "run" / "trials.sqlite") as store:
+        run, *_ = [run for run in store.runs() if not run.is_part]
+    assert run.trials > 0
+
+
 def test_what_a_training_prints_is_not_a_result(place: Path) -> None:
     shown = audit(place, "hostile:prints")
     assert shown.returncode == 0, shown.stderr
@@ -100,6 +126,18 @@ def test_a_score_of_ones_own_judges_models_that_cannot_predict(place: Path) -> N
     shown = audit(place, "hostile.py:good", "--score", "hostile.py:score", "--adversary", "api")
     assert shown.returncode == 0, shown.stderr
     assert json.loads(shown.stdout)["plan"]["subject"]["score"] == "hostile:score"
+
+
+def test_a_record_of_ones_own_is_attacked(place: Path) -> None:
+    np.savez(place / "mine.npz", x=3 * np.ones(5), y=1)
+    shown = audit(place, "hostile:good", "--record", "mine.npz", "--executor", "inline")
+    assert shown.returncode == 0, shown.stderr
+    plan = json.loads(shown.stdout)["plan"]
+    assert plan["adversary"] == {"name": "api", "record": "mine.npz"}
+    assert len(plan["data"]["record_sha256"]) == 64
+    refused = audit(place, "hostile:good", "--record", "40")
+    assert refused.returncode == 2
+    assert "--record = 40: expected a row of d, 0 to 39" in refused.stderr
 
 
 def test_changed_code_is_another_audit(place: Path) -> None:

@@ -21,6 +21,7 @@ from epsilometer.auditing import (
     Outcome,
     SqliteStore,
     audit_ridge,
+    parse_spec,
     play,
     ridge_plan,
 )
@@ -152,7 +153,7 @@ def test_a_plan_knows_mechanism_data_and_faults() -> None:
     assert len({one.fingerprint() for one in (plan, *others)}) == 5
     assert plan.to_dict()["adversary"] == {"name": "ridge-clipbkd"}  # ours, though no spec can name it
     assert plan.code() == []
-    assert json.loads(plan.to_json())["subject"]["kind"] == "private-ridge"
+    assert json.loads(plan.canonical_json())["subject"]["kind"] == "private-ridge"
 
 
 def test_who_needs_more_than_a_release_is_refused() -> None:
@@ -174,3 +175,60 @@ def test_records_are_frozen_and_known_by_what_they_hold() -> None:
     assert one_more.without(20).fingerprint() == data.fingerprint() != one_more.fingerprint()
     with pytest.raises(InvalidInput, match="rows of norm at most 1"):
         data.plus(np.ones(5), 0.0)
+
+
+SPEC = '[subject]\nname = "private-ridge"\n[audit]\ntrials = 400\n'
+
+
+@pytest.mark.parametrize(("scale", "outcome"), [("1.0", "consistent"), ("0.5", "violated")])
+def test_a_spec_can_name_it(scale: str, outcome: str) -> None:
+    """What is claimed is what is audited: the noise's whole curve, which passes through the claimed ε."""
+    plan = parse_spec(SPEC + f"[faults]\nnoise_scale = {scale}\n[claim]\nepsilon = 3.0").plan()
+    assert plan.claimed_epsilon == pytest.approx(3.0)
+    assert plan.subject.caveat == ""
+    assert run(plan).verdict.outcome == outcome
+
+
+def test_a_spec_may_have_data_for_it(tmp_path: Path) -> None:
+    x, y = example_records(50, 3)
+    np.savez(tmp_path / "d.npz", x=x, y=y)
+    rows = [",".join(map(repr, [*record.tolist(), float(value)])) for record, value in zip(x, y, strict=True)]
+    (tmp_path / "d.csv").write_text("\n".join(["a,b,c,y", *rows]))
+    plans = [parse_spec(SPEC + f'[data]\npath = "{tmp_path / name}"').plan() for name in ("d.npz", "d.csv")]
+    assert {plan.subject.data.fingerprint() for plan in plans} == {RegressionData("d", x, y).fingerprint()}
+    assert plans[0].subject.ridge.records == 51
+    learned = parse_spec(SPEC + f'[data]\npath = "{tmp_path / "d.npz"}"\n[adversary]\nname = "learned"').plan()
+    assert isinstance(learned.adversary, LearnedScore)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ('[adversary]\nname = "gradient"', "adversary.name = 'gradient': expected one of learned, ridge-clipbkd"),
+        ("[training]\nsteps = 5", "training = 'a section': expected nothing where"),
+        ('[data]\nname = "mnist"', "data.name = 'mnist': expected nothing"),
+        ('[claim]\nrelation = "replace"', "claim.relation = 'replace': expected add-remove"),
+        ("[claim]\nepsilon = -1.0", "claim.epsilon = -1.0: expected a number in"),
+        ('[data]\npath = "nosuch.npz"', "data.path = 'nosuch.npz': expected a readable file"),
+    ],
+)
+def test_what_does_not_fit_it_is_refused(more: str, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        parse_spec(SPEC + more).plan()
+
+
+@pytest.mark.parametrize(
+    ("subject", "words"),
+    [
+        ('name = "private-ridge"\nrecords = 2', "subject.records = 2: expected more than the 2 records"),
+        ('name = "private-ridge"\nregularisation = 0.0', "subject.regularisation = 0.0"),
+        ('name = "private-ridge"\ncalibration = "x"', "subject.calibration = 'x': expected one of"),
+        ('name = "private-ridge"\ntrain = "a:b"', "subject.train = 'a:b': expected nothing beside subject.name"),
+        ('name = "privat-ridge"', "did you mean 'private-ridge'"),
+        ("regularisation = 2.0", "subject.name = None: expected private-ridge, which has regularisation"),
+        ('train = "a:b"\nrecords = 7', "subject.name = None: expected private-ridge, which has records"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(subject: str, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        parse_spec(f"[subject]\n{subject}").plan()

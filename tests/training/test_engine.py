@@ -20,7 +20,7 @@ from epsilometer.training import (
     Watcher,
     blas,
     compiled,
-    fast,
+    compiled_trainer,
     initial_parameters,
     median_gradient_norm,
     network_for,
@@ -175,14 +175,18 @@ def test_compiled_sums_equal_the_plain_ones(
     """In double precision to 1e-9, for any shape, number of records (in several chunks, or none) and BLAS."""
     rng = np.random.default_rng(number)
     network = Network((features, *hidden, classes), activation, loss)
-    theta = fast._aligned((network.parameters,), "float64")
+    theta = compiled_trainer._aligned((network.parameters,), "float64")
     theta[:] = rng.normal(size=network.parameters)
     x, y = rng.normal(size=(80, features)), rng.integers(0, classes, 80)
     rows = np.append(rng.permutation(80)[:n], 0)
     units, chunk, total = sum(network.widths[1:]), 32, np.full(network.parameters, np.nan)
     shapes = (chunk, features), (units, chunk), (units, chunk), (2, chunk), (len(network.widths) - 1, chunk)
-    work = tuple(fast._aligned(shape, "float64") for shape in shapes)
-    shape = fast._ACTIVATIONS[activation], fast._LOSSES[loss], fast._CLIPPINGS[clipping]
+    work = tuple(compiled_trainer._aligned(shape, "float64") for shape in shapes)
+    shape = (
+        compiled_trainer._ACTIVATIONS[activation],
+        compiled_trainer._LOSSES[loss],
+        compiled_trainer._CLIPPINGS[clipping],
+    )
     gemm = blas.product_addresses(library)[1]
     squares = np.einsum("ij,ij->i", x, x)
     compiled.clipped_sum(theta, total, x, y, squares, rows, n, np.array(network.widths), clip, shape, work, gemm)
@@ -330,7 +334,7 @@ def rows_of(sampling: str, n: int, rate: float, steps: int, number: int = 2) -> 
     for step in range(steps):
         batch = recipe.batch_size, recipe.batches
         begin, count = compiled.sample_rows(
-            fast._SAMPLINGS[sampling], key, step, threefry.below(rate), batch, words, rows
+            compiled_trainer._SAMPLINGS[sampling], key, step, threefry.below(rate), batch, words, rows
         )
         batches.append(rows[begin : begin + count].tolist())
         assert batches[-1] == sample(recipe, key, step, n).tolist()

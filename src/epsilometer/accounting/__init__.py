@@ -1,14 +1,20 @@
 """Mechanism → upper bound on ε: what theory promises."""
 
 from epsilometer.accounting.accountants import ACCOUNTANTS, Accountant, account, compare
+from epsilometer.accounting.budget import Budget, BudgetExceeded
 from epsilometer.accounting.calibration import calibrate
+from epsilometer.accounting.events import Composition, ExponentialEvent
 from epsilometer.accounting.mechanism import DpSgd, UpperBound
 from epsilometer.accounting.pld import LARGEST_EPSILON, curve, epsilon_floor
 
 __all__ = [
     "ACCOUNTANTS",
     "Accountant",
+    "Budget",
+    "BudgetExceeded",
+    "Composition",
     "DpSgd",
+    "ExponentialEvent",
     "LARGEST_EPSILON",
     "UpperBound",
     "account",

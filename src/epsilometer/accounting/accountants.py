@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from epsilometer import checks
-from epsilometer.accounting import composition, moments, pld, rdp
+from epsilometer.accounting import composition, moments, pld, rdp, unlike_parts
+from epsilometer.accounting.events import Composition
 from epsilometer.accounting.mechanism import DpSgd, UpperBound
 from epsilometer.claims import Relation
 from epsilometer.errors import unknown_name
@@ -14,39 +16,49 @@ from epsilometer.errors import unknown_name
 
 @dataclass(frozen=True)
 class Accountant:
-    """An accountant's name, what it is, and its ε(mechanism, δ, relation)."""
+    """An accountant's name, what it is, and its ε(mechanism, δ, relation), for DP-SGD and for unlike parts."""
 
     name: str
     summary: str
     epsilon: Callable[[DpSgd, float, Relation], float]
+    of_parts: Callable[[Composition, float, Relation], float]
     caveat: str = ""
 
 
 ACCOUNTANTS = {
     a.name: a
     for a in (
-        Accountant("pld", "privacy loss distributions, numerically composed (default)", pld.epsilon),
-        Accountant("rdp", "Rényi DP, improved conversion", rdp.epsilon),
-        Accountant("rdp-classic", "Rényi DP, conversion of Mironov 2017", rdp.epsilon_classic),
-        Accountant("moments", "moments accountant of Abadi et al. 2016", moments.epsilon),
+        Accountant(
+            "pld", "privacy loss distributions, numerically composed (default)", pld.epsilon, unlike_parts.pld_epsilon
+        ),
+        Accountant("rdp", "Rényi DP, improved conversion", rdp.epsilon, unlike_parts.rdp_epsilon),
+        Accountant(
+            "rdp-classic", "Rényi DP, conversion of Mironov 2017", rdp.epsilon_classic, unlike_parts.rdp_classic_epsilon
+        ),
+        Accountant("moments", "moments accountant of Abadi et al. 2016", moments.epsilon, unlike_parts.moments_epsilon),
         Accountant(
             "strong",
             "strong composition as Abadi et al. 2016 compare with",
             composition.strong_epsilon,
+            unlike_parts.strong_epsilon,
             composition.STRONG_CAVEAT,
         ),
-        Accountant("basic", "basic composition of amplified steps", composition.basic_epsilon),
+        Accountant(
+            "basic", "basic composition of amplified steps", composition.basic_epsilon, unlike_parts.basic_epsilon
+        ),
     )
 }
 
 
 def account(
-    mechanism: DpSgd,
+    mechanism: Any,
     delta: float,
     relation: Relation | str = Relation.ADD_REMOVE,
     accountant: str = "pld",
 ) -> UpperBound:
-    """What theory promises for a mechanism.
+    """What theory promises for a mechanism: DP-SGD, or any event of dp-accounting.
+
+    Events that are DP-SGD are accounted as that. Of unlike parts, each accountant takes those that it can.
 
     >>> print(account(DpSgd(sample_rate=0.01, noise_multiplier=4.0, steps=10_000), delta=1e-5))
     ε ≤ 0.9469 at δ = 1e-05 (add-remove), pld
@@ -56,6 +68,12 @@ def account(
     if accountant not in ACCOUNTANTS:
         raise unknown_name("accountant", accountant, ACCOUNTANTS)
     chosen = ACCOUNTANTS[accountant]
+    if not isinstance(mechanism, DpSgd):
+        parts = mechanism if isinstance(mechanism, Composition) else Composition.of(mechanism)
+        if (alike := parts.dp_sgd) is None:
+            epsilon = chosen.of_parts(parts, delta, relation) if parts.parts else 0.0  # conversions to δ would add some
+            return UpperBound(epsilon, delta, relation, chosen.name, parts, chosen.caveat)
+        mechanism = alike
     epsilon = chosen.epsilon(mechanism, delta, relation)
     return UpperBound(epsilon, delta, relation, chosen.name, mechanism, chosen.caveat)
 

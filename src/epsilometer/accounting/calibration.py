@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from epsilometer import checks
 from epsilometer.accounting.accountants import account
-from epsilometer.accounting.mechanism import DpSgd, sensitivity
+from epsilometer.accounting.mechanism import DpSgd
 from epsilometer.accounting.pld import LARGEST_EPSILON
-from epsilometer.claims import GaussianClaim, Relation
+from epsilometer.claims import GaussianClaim, Relation, sensitivity
 from epsilometer.errors import InvalidInput
 
 LEAST, MOST = 1e-2, 5e5  # noise multipliers that are looked at

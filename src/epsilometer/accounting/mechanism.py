@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from epsilometer import checks
 from epsilometer.claims import Relation
 from epsilometer.errors import InvalidInput
-
-
-def sensitivity(relation: Relation) -> float:
-    """How far one record can move the sum of clipped gradients, in clip norms."""
-    return 2.0 if relation is Relation.REPLACE else 1.0
 
 
 @dataclass(frozen=True)
@@ -33,6 +28,14 @@ class DpSgd:
             raise InvalidInput("noise_multiplier", self.noise_multiplier, "0, or at least 1e-6")
         checks.whole("steps", self.steps, least=1, most=10**8)
 
+    @property
+    def event(self) -> Any:
+        """One step, as an event of dp-accounting."""
+        import dp_accounting  # half a second: only when it is needed
+
+        noise = dp_accounting.GaussianDpEvent(self.noise_multiplier)
+        return dp_accounting.PoissonSampledDpEvent(self.sample_rate, noise) if self.sample_rate < 1 else noise
+
     def describe(self) -> str:
         return f"DP-SGD(q = {self.sample_rate:.4g}, σ = {self.noise_multiplier:.4g}, T = {self.steps})"
 
@@ -44,6 +47,14 @@ class DpSgd:
         }
 
 
+class Accounted(Protocol):
+    """What was accounted for."""
+
+    def describe(self) -> str: ...
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
 @dataclass(frozen=True)
 class UpperBound:
     """The mechanism is (ε, δ)-DP under this relation, by this accountant's proof."""
@@ -52,7 +63,7 @@ class UpperBound:
     delta: float
     relation: Relation
     accountant: str
-    mechanism: DpSgd
+    mechanism: Accounted
     caveat: str = ""
 
     def __str__(self) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from epsilometer import checks
-from epsilometer.accounting.mechanism import DpSgd, sensitivity
-from epsilometer.claims import LARGEST_MU, CurveClaim, GaussianClaim, Relation
+from epsilometer.accounting.mechanism import DpSgd
+from epsilometer.claims import LARGEST_MU, CurveClaim, GaussianClaim, Relation, sensitivity
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -33,12 +33,14 @@ def _bin_width(mechanism: DpSgd) -> float:
     """The width of a bin of privacy loss. Rounding is upward: coarser bins only give a larger ε.
 
     Fine beside the loss of a step (ε is then right to about 1e-4 of itself), yet not so fine that a large
-    loss (σ ≪ 1) or its composition would fill the memory.
+    loss (σ ≪ 1) or its composition would fill the memory, or so fine beside the whole loss that hundreds of ε take
+    half a minute: a record that is drawn, as it is q·T times, loses 1/(2σ²) + log q on average.
     """
     q, sigma = mechanism.sample_rate, mechanism.noise_multiplier
     wanted = min(max(q / (40.0 * sigma), 1e-5), 1e-3)
     largest_step, total = 10.0 / sigma + 1.0 / sigma**2, mechanism.steps * q / sigma**2
-    return max(wanted, largest_step / 1e5, total / 1e7)
+    usual = mechanism.steps * q * max(0.0, 0.5 / sigma**2 + math.log(q))
+    return max(wanted, largest_step / 1e5, total / 1e7, min(usual / 4e4, WIDEST_BIN))
 
 
 @functools.lru_cache(maxsize=64)

@@ -6,6 +6,7 @@ from epsilometer.adversaries.backdoor import Backdoor
 from epsilometer.adversaries.canaries import Canaries
 from epsilometer.adversaries.catalogue import Catalogue
 from epsilometer.adversaries.clipbkd import ClipBkd
+from epsilometer.adversaries.distinguisher import Distinguisher
 from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.adversaries.gradient import Gradient
 from epsilometer.adversaries.gradient_steps import GradientSteps
@@ -14,6 +15,7 @@ from epsilometer.adversaries.intermediate import Intermediate
 from epsilometer.adversaries.learned import LearnedScore
 from epsilometer.adversaries.malicious_dataset import MaliciousDataset
 from epsilometer.adversaries.membership import MembershipAttack
+from epsilometer.adversaries.neighbour import Neighbour
 from epsilometer.adversaries.ridge_clipbkd import RidgeClipBkd
 from epsilometer.adversaries.static_poison import StaticPoison
 from epsilometer.adversaries.worst_case_init import WorstCaseInit
@@ -34,6 +36,7 @@ __all__ = [
     "Backdoor",
     "Canaries",
     "ClipBkd",
+    "Distinguisher",
     "Game",
     "Gradient",
     "GradientSteps",
@@ -42,6 +45,7 @@ __all__ = [
     "LearnedScore",
     "MaliciousDataset",
     "MembershipAttack",
+    "Neighbour",
     "Prepared",
     "RidgeClipBkd",
     "StaticPoison",

@@ -2,36 +2,56 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from epsilometer import checks
 from epsilometer.adversaries.game import Adversary, Game, Prepared
-from epsilometer.adversaries.target import Target, final_loss, natural_target
+from epsilometer.adversaries.target import Target, chosen_target, final_loss
 from epsilometer.claims import Relation
-from epsilometer.subjects import Sees, Subject, ThreatModel
+from epsilometer.data import OwnRecord
+from epsilometer.subjects import Controls, Sees, Subject, ThreatModel
+from epsilometer.training import Array
 
 
 @dataclass(frozen=True)
 class Api(Adversary):
-    """A record of the data is there or not; the score is minus its loss at the final model.
+    """A record is there or not; the score is minus its loss at the final model.
 
-    `record` is its row; a random one, if nothing is said. Under `replace` world 0 has it with another label.
+    `record` is its row in the data, or a file of the user's own with one record (.npz, .csv, .parquet), which comes to
+    the data; a random row, if nothing is said. Under `replace` world 0 has it with another label.
     """
 
-    record: int | None = None
+    record: int | str | None = None
     name: ClassVar[str] = "api"
     summary: ClassVar[str] = "a natural record, by its final loss (Nasr et al. 2021, adversary 1)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, ())
 
     def __post_init__(self) -> None:
-        if self.record is not None:
+        if self._own is None and self.record is not None:
             checks.whole("record", self.record, least=0)
 
+    @functools.cached_property
+    def _own(self) -> OwnRecord | None:
+        """Read once: the record travels to other processes, its file need not."""
+        return OwnRecord.read(self.record) if isinstance(self.record, str) else None
+
+    @property
+    def needs(self) -> ThreatModel:
+        return self.threat if self._own is None else ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS,))
+
+    def reads(self, data: Any) -> dict[str, Any]:
+        return {} if self._own is None else {"record_sha256": self._own.fingerprint()}
+
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
-        return natural_target(subject.data, self.record, seed).prepared()
+        record = self.record if isinstance(self.record, int) else self._own
+        return chosen_target(subject.data, record, relation, seed).prepared()
+
+    def pictured(self, subject: Subject, prepared: Prepared) -> list[tuple[str, Array]]:
+        return [("the record", prepared["x"])]
 
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
         target = Target.of(prepared)

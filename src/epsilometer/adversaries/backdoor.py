@@ -67,6 +67,9 @@ class Backdoor(Adversary):
         chosen = others[np.random.default_rng(seed).permutation(len(others))[: self.copies + self.probes]]
         return {"rows": chosen[: self.copies], "marked": self._marked(data, chosen)}
 
+    def pictured(self, subject: Subject, prepared: Prepared) -> list[tuple[str, Array]]:
+        return [("poison", prepared["marked"][0])]
+
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
         data, rows, marked = subject.data, prepared["rows"], prepared["marked"]
         poison = Poison(marked[: self.copies], self.target, int(data.y[rows[0]]))

@@ -78,6 +78,10 @@ class Canaries(Adversary):
         rows = rng.choice(len(data), self.canaries, replace=False)
         return {"rows": rows, "wrong": (data.y[rows] + rng.integers(1, data.classes, len(rows))) % data.classes}
 
+    def pictured(self, subject: Subject, prepared: Prepared) -> list[tuple[str, Array]]:
+        shown = zip(prepared.get("rows", ())[:2], prepared.get("wrong", ())[:2], strict=True)
+        return [(f"canary, said to be {label}", subject.data.x[row]) for row, label in shown]
+
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
         if self.kind == "gradients":
             return self._gradients(subject, relation, prepared["places"])

@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from epsilometer import checks
+from epsilometer.adversaries.crafted_once import remembered
 from epsilometer.adversaries.feature_poison import image_along
 from epsilometer.adversaries.final_model import FinalOutputs, identity
 from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.adversaries.poisoning import CONTRASTS, Poison, rows_to_poison
-from epsilometer.adversaries.remember import remembered
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset, FeatureDataset
 from epsilometer.errors import InvalidInput, unknown_name
@@ -59,6 +59,9 @@ class ClipBkd(Adversary):
         logits = _clean_model(subject, seed).logits(point[None])[0]
         order = np.argsort(logits, kind="stable")  # the two differ even where all outputs are equal
         return {"rows": rows, "point": point, "labels": order[[0, -1]]}
+
+    def pictured(self, subject: Subject, prepared: Prepared) -> list[tuple[str, Array]]:
+        return [("poison", prepared["point"])]
 
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
         point, (label, likely) = prepared["point"], prepared["labels"].tolist()

@@ -95,6 +95,14 @@ class Adversary(ABC):
         """All that is drawn or dear, made once and kept with the run: arrays, from which `craft` makes the game."""
         return {}
 
+    def arranged(self, subject: Subject, evidence: Any, trials: int) -> Any:
+        """The evidence of so many trials, with what only the adversary knows of how its scores are arranged."""
+        return evidence
+
+    def pictured(self, subject: Subject, prepared: Prepared) -> Sequence[tuple[str, NDArray[Any]]]:
+        """Records that it puts in, with a name each: for a picture, where records are such."""
+        return ()
+
     @abstractmethod
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
         """The game, knowing the subject and what was prepared, but no trial; quick, and nothing in it is random."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from epsilometer.adversaries.canaries import expected_gradient
 from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.adversaries.gradient import absence, natural_movement, quietest
 from epsilometer.adversaries.malicious_dataset import malicious, unlearnable
+from epsilometer.bounds import MOST_CANARIES
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
@@ -44,7 +45,7 @@ class GradientSteps(Adversary):
 
     def __post_init__(self) -> None:
         if self.coordinates is not None:
-            checks.whole("coordinates", self.coordinates, least=1)
+            checks.whole("coordinates", self.coordinates, least=1, most=MOST_CANARIES)
         if not isinstance(self.malicious, bool):
             raise InvalidInput("malicious", self.malicious, "true or false")
 
@@ -78,6 +79,11 @@ class GradientSteps(Adversary):
 
         scores = recipe.steps * len(places)
         return Game(relation, insert, lambda: _Steps(recipe, data, places), scores=scores)
+
+    def arranged(self, subject: Subject, evidence: PerStep, trials: int) -> PerStep:
+        recipe = own_training(subject).recipe
+        middle = recipe.clip_norm * (1.0 + absence(evidence.relation)) / 2
+        return replace(evidence, steps=trials * recipe.steps, middle=middle)
 
     def _places(self, recipe: Recipe, data: Dataset, seed: np.random.SeedSequence) -> NDArray[np.int64]:
         moved = natural_movement(recipe, data, seed)

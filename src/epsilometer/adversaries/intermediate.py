@@ -14,6 +14,7 @@ from epsilometer.adversaries.target import STATISTICS, Checkpoints, Target
 from epsilometer.claims import Relation
 from epsilometer.errors import unknown_name
 from epsilometer.subjects import Controls, Sees, Subject, ThreatModel, own_training
+from epsilometer.training import Array
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,9 @@ class Intermediate(Adversary):
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         return static_poison(subject, self.shadows, seed).prepared()
+
+    def pictured(self, subject: Subject, prepared: Prepared) -> list[tuple[str, Array]]:
+        return [("poison", prepared["x"])]
 
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
         target, network = Target.of(prepared), own_training(subject).network

@@ -7,20 +7,22 @@ among the summaries.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from epsilometer import checks
 from epsilometer.adversaries.clipbkd import ClipBkd
 from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
-from epsilometer.adversaries.target import Target, natural_row, natural_target
+from epsilometer.adversaries.logistic import fitted_logistic
+from epsilometer.adversaries.target import Target, chosen_target, natural_row
 from epsilometer.claims import Floats, Relation
-from epsilometer.data import RegressionData
-from epsilometer.errors import unknown_name
+from epsilometer.data import SUFFIXES, OwnRecord, RegressionData
+from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import IN, OUT
 from epsilometer.subjects import Controls, Observer, Sees, Subject, ThreatModel
 from epsilometer.training import Array
@@ -29,7 +31,6 @@ RECORDS = {"natural": "a record of the data", "clipbkd": "the poison of clipbkd"
 VIEWS = {"model": "what is released in the end", "updates": "the noisy sum of every step"}
 MOST = 2048  # numbers kept of one training: longer ones are added up, with signs, into so many
 DIRECTIONS = 16  # random ones, on which outputs are projected
-PENALTIES, FOLDS, NEWTON_STEPS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0), 5, 15  # of the logistic regression
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
@@ -37,12 +38,13 @@ QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 class LearnedScore(Adversary):
     """Trains `examples` models of each world for itself and learns to tell their outputs apart.
 
-    `record` is what world 1 has more: a natural record, or the poison of clipbkd. With `sees = "model"` the output is
+    `record` is what world 1 has more: a natural record (any, or that of a row), the poison of clipbkd, or a file of the
+    user's own with one record (.npz, .csv, .parquet). With `sees = "model"` the output is
     all that is released, as numbers; with "updates", the noisy sums of all steps.
     """
 
     examples: int = 200
-    record: str = "natural"
+    record: str | int = "natural"
     sees: str = "model"
     name: ClassVar[str] = "learned"
     summary: ClassVar[str] = "a score learned from trainings of its own, on whatever is released"
@@ -50,16 +52,30 @@ class LearnedScore(Adversary):
 
     def __post_init__(self) -> None:
         checks.whole("examples", self.examples, least=10, most=10**6)
-        for argument, value, valid in (("record", self.record, RECORDS), ("sees", self.sees, VIEWS)):
-            if value not in valid:
-                raise unknown_name(argument, value, valid)
+        if self.sees not in VIEWS:
+            raise unknown_name("sees", self.sees, VIEWS)
+        if self._own is None and self.record not in RECORDS:
+            checks.whole("record", self.record, least=0)
+
+    @functools.cached_property
+    def _own(self) -> OwnRecord | None:
+        """Read once: the record travels to other processes, its file need not."""
+        if not isinstance(self.record, str) or self.record in RECORDS:
+            return None
+        if Path(self.record).suffix not in SUFFIXES:
+            raise unknown_name("record", self.record, [*RECORDS, "a row number", f"a file ({', '.join(SUFFIXES)})"])
+        return OwnRecord.read(self.record)
+
+    def reads(self, data: Any) -> dict[str, Any]:
+        return {} if self._own is None else {"record_sha256": self._own.fingerprint()}
 
     @property
     def needs(self) -> ThreatModel:
         seen = Sees.EVERY_MODEL if self.sees == "updates" else Sees.RELEASE
         if self.record == "clipbkd":  # its label comes from predictions
             seen = max(seen, Sees.PREDICTIONS, key=list(Sees).index)
-        return ThreatModel(seen, (Controls.RECORDS,) if self.record == "clipbkd" else ())
+        crafted = self.record == "clipbkd" or self._own is not None
+        return ThreatModel(seen, (Controls.RECORDS,) if crafted else ())
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         crafting, drawing, *training = seed.spawn(2 + 2 * self.examples)
@@ -81,15 +97,23 @@ class LearnedScore(Adversary):
     def _record(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         if self.record == "clipbkd":
             return ClipBkd().prepare(subject, relation, seed)
-        if isinstance(subject.data, RegressionData):
-            return {"row": np.array([natural_row(subject.data, None, seed)])}
-        return natural_target(subject.data, None, seed).prepared()
+        wanted = self._own or (self.record if isinstance(self.record, int) else None)
+        if not isinstance(subject.data, RegressionData):
+            return chosen_target(subject.data, wanted, relation, seed).prepared()
+        if isinstance(wanted, OwnRecord):
+            raise InvalidInput("record", self.record, "natural, or a row of the data", "its numbers are no classes")
+        return {"row": np.array([natural_row(subject.data, wanted, seed)])}
 
     def _insertions(self, subject: Subject, relation: Relation, inserted: Prepared) -> Game:
         if self.record == "clipbkd":
             return ClipBkd().craft(subject, relation, inserted)
         if isinstance(subject.data, RegressionData):  # the record has no class of which another would be wrong
-            worlds = two_worlds(subject.data.without(int(inserted["row"][0])), subject.data)
+            data, row = subject.data, int(inserted["row"][0])
+            if relation is Relation.REPLACE:  # nothing in its place, with the opposite number
+                return Game(
+                    relation, two_worlds(data.replaced(row, 0.0 * data.x[row], -data.y[row]), data), self._observer
+                )
+            worlds = two_worlds(data.without(row), data)
             return Game(relation, worlds, self._observer)
         target = Target.of(inserted)
         return Game(relation, target.inserted(subject.data, relation), self._observer)
@@ -177,29 +201,8 @@ def _fitted(numbers: Floats, worlds: NDArray[np.int64], rng: np.random.Generator
     summaries = np.clip(_summaries(numbers, learned), -1e12, 1e12)
     learned["mean"], learned["scale"] = summaries.mean(axis=0), summaries.std(axis=0) + 1e-12
     standardised = (summaries - learned["mean"]) / learned["scale"]
-    held_out = np.arange(len(worlds)) // 2 % FOLDS == 0  # pairs of both worlds
-    best = min(PENALTIES, key=lambda penalty: _loss(standardised, worlds, held_out, penalty))
-    learned["weights"] = _logistic(standardised, worlds, best)[:-1]
+    learned["weights"] = fitted_logistic(standardised, worlds)[:-1]
     return learned
-
-
-def _loss(x: Floats, worlds: NDArray[np.int64], held_out: NDArray[np.bool_], penalty: float) -> float:
-    """Of a model that was fitted on the rest."""
-    weights = _logistic(x[~held_out], worlds[~held_out], penalty)
-    margins = (x[held_out] @ weights[:-1] + weights[-1]) * (2 * worlds[held_out] - 1)
-    return float(np.mean(np.logaddexp(0.0, -margins)))
-
-
-def _logistic(x: Floats, worlds: NDArray[np.int64], penalty: float) -> Floats:
-    """Weights of a logistic regression with a ridge penalty, the intercept last: Newton's method."""
-    wide = np.column_stack([x, np.ones(len(x))])
-    weights, ridge = np.zeros(wide.shape[1]), penalty * len(x) * np.eye(wide.shape[1])
-    for _ in range(NEWTON_STEPS):
-        chance = special.expit(wide @ weights)
-        slope = wide.T @ (chance - worlds) + ridge @ weights
-        curvature = (wide.T * (chance * (1.0 - chance) + 1e-9)) @ wide + ridge
-        weights -= np.linalg.solve(curvature, slope)
-    return weights
 
 
 def _scores(numbers: Floats, learned: Prepared) -> Floats:

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from epsilometer import checks
+from epsilometer.adversaries.crafted_once import remembered
 from epsilometer.adversaries.game import Adversary, Game, Prepared
-from epsilometer.adversaries.remember import remembered
 from epsilometer.adversaries.target import Target, final_loss, natural_target
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
@@ -41,6 +41,9 @@ class StaticPoison(Adversary):
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         return static_poison(subject, self.shadows, seed).prepared()
+
+    def pictured(self, subject: Subject, prepared: Prepared) -> list[tuple[str, Array]]:
+        return [("poison", prepared["x"])]
 
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
         target = Target.of(prepared)

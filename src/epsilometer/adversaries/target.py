@@ -12,7 +12,7 @@ from epsilometer.adversaries.final_model import FinalOutputs
 from epsilometer.adversaries.game import Prepared, two_worlds
 from epsilometer.adversaries.poisoning import Poison
 from epsilometer.claims import Relation
-from epsilometer.data import Dataset, RegressionData
+from epsilometer.data import Dataset, OwnRecord, RegressionData
 from epsilometer.errors import InvalidInput
 from epsilometer.subjects import Insertion, Observer
 from epsilometer.training import Array, ModuleNetwork, Network, record_losses
@@ -20,7 +20,10 @@ from epsilometer.training import Array, ModuleNetwork, Network, record_losses
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A record `x` of class `label` that takes the place of a row of the data; `other` is a class that it is not of."""
+    """A record `x` of class `label` that takes the place of a row of the data; `other` is a class that it is not of.
+
+    Without a row (−1) it comes to all of the data.
+    """
 
     row: int
     x: Array
@@ -39,14 +42,15 @@ class Target:
         return two_worlds(*self.worlds(data, relation))
 
     def worlds(self, data: Dataset, relation: Relation) -> tuple[Dataset, Dataset]:
-        """Worlds 0 and 1: the data without the row, and with the target for it.
+        """Worlds 0 and 1: the data without the row (or all of them), and with the target for it.
 
         Under `replace` world 0 has the target too, with the other label.
         """
         poison = Poison(self.x[None], self.label, self.other)
         if relation is Relation.REPLACE:
             return poison.worlds(data, relation, np.array([self.row]), "label")
-        return poison.worlds(data.without(self.row), relation, np.array([self.row]), "row")
+        others = data if self.row < 0 else data.without(self.row)
+        return poison.worlds(others, relation, np.array([self.row]), "row")
 
     def place(self, data: Dataset, relation: Relation) -> int:
         """Its row in world 1."""
@@ -67,6 +71,23 @@ def natural_target(data: Dataset, row: int | None, seed: np.random.SeedSequence)
     chosen = natural_row(data, row, seed)
     label = int(data.y[chosen])
     return Target(chosen, data.x[chosen], label, (label + 1) % data.classes)
+
+
+def chosen_target(
+    data: Dataset, record: int | OwnRecord | None, relation: Relation, seed: np.random.SeedSequence
+) -> Target:
+    """A row of the data, a random one, or a record of the user's own.
+
+    That one comes to all of the data, unless it is there already; under `replace`, to the place of a random row.
+    """
+    if not isinstance(record, OwnRecord):
+        return natural_target(data, record, seed)
+    x, label = record.fitted(data)
+    there = np.flatnonzero((data.y == label) & (data.x == x).all(axis=1))
+    row = int(there[0]) if len(there) else -1
+    if row < 0 and relation is Relation.REPLACE:
+        row = natural_row(data, None, seed)
+    return Target(row, x, label, (label + 1) % data.classes)
 
 
 def final_loss(loss: str, target: Target) -> FinalOutputs:

@@ -46,6 +46,9 @@ class WorstCaseInit(Adversary):
         order = np.argsort(training.network.logits(learned, blank.astype(learned.dtype))[0], kind="stable")
         return {"row": np.array([row]), "blank": blank, "labels": order[[0, -1]], "learned": learned}
 
+    def pictured(self, subject: Subject, prepared: Prepared) -> list[tuple[str, Array]]:
+        return [("poison", prepared["blank"][0])]
+
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
         blank, row = prepared["blank"], prepared["row"]
         poison = Poison(blank, *prepared["labels"].tolist())

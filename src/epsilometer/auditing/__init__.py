@@ -1,5 +1,6 @@
 """Plan → game → trials → evidence → bound → verdict."""
 
+from epsilometer.auditing.budget import OutOfBudget
 from epsilometer.auditing.directory import (
     RESULTS,
     SEARCH_SECONDS,
@@ -10,7 +11,9 @@ from epsilometer.auditing.directory import (
     run_directory,
     stores_below,
 )
+from epsilometer.auditing.erm_audit import ErmAudit, audit_erm, erm_plan
 from epsilometer.auditing.executors import EXECUTORS, Auto, Executor, Inline, Local, OnRay, TrialsFailed, executor_named
+from epsilometer.auditing.mechanism_audit import audit_mechanism, mechanism_plan
 from epsilometer.auditing.pilot import Candidate, Choice, choose_adversary, pilot_trials
 from epsilometer.auditing.plan import Plan, claim_curve, noise_for
 from epsilometer.auditing.preview import Preview, preview
@@ -35,11 +38,13 @@ __all__ = [
     "Auto",
     "Candidate",
     "Choice",
+    "ErmAudit",
     "Executor",
     "Inline",
     "Local",
     "MemoryStore",
     "OnRay",
+    "OutOfBudget",
     "Outcome",
     "Plan",
     "Preparation",
@@ -57,14 +62,18 @@ __all__ = [
     "Verdict",
     "Work",
     "audit",
+    "audit_erm",
+    "audit_mechanism",
     "audit_ridge",
     "begun_in",
     "choose_adversary",
     "claim_curve",
     "decide",
     "epsilon_interval",
+    "erm_plan",
     "executor_named",
     "judge",
+    "mechanism_plan",
     "noise_for",
     "parse_spec",
     "pilot_directory",

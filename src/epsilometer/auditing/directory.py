@@ -108,14 +108,20 @@ def differences(stored: dict[str, Any], given: dict[str, Any]) -> str:
     >>> differences({"seed": 0, "recipe": {"steps": 10}}, {"seed": 0, "recipe": {"steps": 20}})
     'recipe.steps: 10 there, 20 now'
     """
-    old, new = _flat(stored), _flat(given)
+    old, new = flat(stored), flat(given)
     changed = [key for key in {**old, **new} if old.get(key) != new.get(key)]
     shown = [f"{key}: {old.get(key, 'nothing')} there, {new.get(key, 'nothing')} now" for key in changed[:_SHOWN]]
     return "; ".join(shown) + (f"; {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else "")
 
 
 def stores_below(directory: Path) -> tuple[list[Path], bool]:
-    """The stores in a directory and below it, and whether these are all: a whole disk is not looked through.
+    """The stores in a directory and below it, and whether these are all."""
+    return files_below(directory, STORE)
+
+
+def files_below(directory: Path, *names: str) -> tuple[list[Path], bool]:
+    """The files of these names in a directory and below it, and whether these are all: a whole disk is not looked
+    through.
 
     What is near is found first; links are not followed, and what may not be looked into is skipped.
     """
@@ -129,7 +135,7 @@ def stores_below(directory: Path) -> tuple[list[Path], bool]:
                     return sorted(found), False
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(Path(entry.path))
-                elif entry.name == STORE:
+                elif entry.name in names:
                     found.append(Path(entry.path))
     return sorted(found), True
 
@@ -155,7 +161,12 @@ def _prepare(out: Path) -> bool:
     return made
 
 
-def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
+def flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Nested settings under dotted keys.
+
+    >>> flat({"seed": 0, "recipe": {"steps": 10}})
+    {'seed': 0, 'recipe.steps': 10}
+    """
     if not isinstance(value, dict):
         return {prefix: value}
-    return {k: v for key, item in value.items() for k, v in _flat(item, f"{prefix}.{key}" if prefix else key).items()}
+    return {k: v for key, item in value.items() for k, v in flat(item, f"{prefix}.{key}" if prefix else key).items()}

@@ -29,7 +29,7 @@ from epsilometer.errors import EpsilometerError
 from epsilometer.evidence import IN, OUT, Trial
 from epsilometer.plain import plain
 from epsilometer.seeds import Stream, seed_of
-from epsilometer.subjects import CallableTraining, Precautions
+from epsilometer.subjects import Precautions
 
 PAIRS = 10  # of the control
 ALPHA = 1e-3  # how often an honest harness may be refused
@@ -58,18 +58,22 @@ class Control:
         return 0.0
 
     @property
+    def first_look(self) -> int:
+        return PAIRS
+
+    @property
     def precautions(self) -> Precautions:
         return self.plan.precautions
 
     def to_dict(self) -> dict[str, Any]:
         return {**self.plan.to_dict(), "trials": PAIRS, "part": "control"}
 
-    def to_json(self) -> str:
+    def canonical_json(self) -> str:
         return canonical(plain(self.to_dict()))
 
     @functools.cached_property
     def _fingerprint(self) -> str:
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
 
     def fingerprint(self) -> str:
         return self._fingerprint
@@ -101,7 +105,6 @@ class Control:
 def require_honest(control: Control, prepared: Preparation, results: Results) -> None:
     """Refuse trainings whose scores would say something about the harness instead of the record."""
     subject = control.plan.subject
-    assert isinstance(subject, CallableTraining)
     trials = [(IN, 0), (OUT, 1), (IN, 2), (IN, 0)]
     again, ignores = carefully(subject.precautions, "the training", _look, control, prepared, trials)
     if ignores:
@@ -132,6 +135,5 @@ def require_honest(control: Control, prepared: Preparation, results: Results) ->
 
 def _look(control: Control, prepared: Preparation, trials: Sequence[Trial]) -> tuple[list[Floats], bool]:
     subject = control.plan.subject
-    assert isinstance(subject, CallableTraining)
     again = [control.play(prepared, [trial])[0] for trial in trials]
     return again, subject.ignores_its_seed(seed_of(control.plan.seed, Stream.CONTROL))

@@ -79,7 +79,7 @@ def choose_adversary(
 ) -> Choice:
     """The adversary of whom a pilot expects most; the first of equals.
 
-    `pilot` is its number of trials a world: a tenth of the plan's, and at least 20, if nothing is said. Games whose
+    `pilot` is its number of trials per world: a tenth of the plan's, and at least 20, if nothing is said. Games whose
     world 0 is the same share its trials. `store` and `executor` are as in `run`.
     """
     pilot = pilot_trials(plan) if pilot is None else pilot
@@ -106,7 +106,7 @@ def choose_adversary(
 
 
 def pilot_trials(plan: Plan) -> int:
-    """How many trials a world a pilot has for each adversary, if nothing is said."""
+    """How many trials per world a pilot has for each adversary, if nothing is said."""
     return max(20, plan.planned_trials // 10)
 
 

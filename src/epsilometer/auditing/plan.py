@@ -13,7 +13,7 @@ import numpy as np
 from epsilometer import checks
 from epsilometer.accounting import ACCOUNTANTS, LARGEST_EPSILON, UpperBound, account, calibrate, curve
 from epsilometer.adversaries import ADVERSARIES, Adversary, Game
-from epsilometer.auditing.per_step import ComposedSteps
+from epsilometer.auditing.per_step import STEPWISE
 from epsilometer.auditing.scores import require_scores
 from epsilometer.auditing.work import Preparation, Results, canonical, one_thread
 from epsilometer.bounds import (
@@ -26,7 +26,7 @@ from epsilometer.bounds import (
     method_as_dict,
     method_named,
 )
-from epsilometer.claims import Claim, Floats, PointClaim, Relation, require_same_relation
+from epsilometer.claims import Claim, Floats, PointClaim, Relation, StepClaim, require_same_relation
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import Evidence, Trial
 from epsilometer.plain import plain
@@ -40,7 +40,7 @@ MOST_TRIALS = 10**6  # of a world: more trainings than anybody waits for, in as 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """Subject, claim, adversary, number of trials a world, confidence, method, seed.
+    """Subject, claim, adversary, number of trials per world, confidence, method, seed.
 
     Where `trials` and `method` are left out, the adversary's kind of evidence decides (`planned_trials`,
     `planned_method`); so they fit if another adversary takes its place.
@@ -62,6 +62,9 @@ class Plan:
             raise InvalidInput("subject", self.subject, "a subject such as DpSgdTraining(recipe, data)")
         if not isinstance(self.claim, Claim):
             raise InvalidInput("claim", self.claim, "a claim such as claim_curve(recipe) or PointClaim(epsilon, delta)")
+        if isinstance(self.claim, StepClaim):
+            expected = "a claim about whole trainings; what is stated of steps follows from the training"
+            raise InvalidInput("claim", self.claim.describe(), expected, "claim_curve(recipe) gives one")
         if not isinstance(self.adversary, Adversary):
             raise InvalidInput("adversary", self.adversary, "an adversary such as Gradient()")
         if self.method is not None and not hasattr(self.method, "takes"):
@@ -71,7 +74,7 @@ class Plan:
         checks.whole("trials", self.planned_trials, least=least, most=MOST_TRIALS, remedy=remedy)
         if self.planned_method.takes is not kind:
             fitting = [name for name in METHODS if name != "fixed" and method_named(name).takes is kind]
-            expected = f"a method for {self.adversary.name} ({', '.join(fitting) or ComposedSteps.name})"
+            expected = f"a method for {self.adversary.name} ({', '.join(fitting or STEPWISE)})"
             given = getattr(self.method, "thresholds", self.planned_method).name
             raise InvalidInput("method", given, expected, "leave it out for the default")
         self._require_powers()
@@ -105,11 +108,11 @@ class Plan:
     def planned_method(self) -> Method:
         """The method that judges: as asked for, or the usual one for this kind of evidence."""
         kind = self.adversary.gives
-        steps = kind.usual_method == ComposedSteps.name
-        if steps and (self.method is None or isinstance(self.method, ComposedSteps)):
-            return ComposedSteps(self._stepwise_mechanism())  # the training decides how steps are composed
+        name = kind.usual_method if self.method is None else self.method.name
+        if name in STEPWISE and kind.usual_method in STEPWISE:
+            return STEPWISE[name](self._stepwise_mechanism())  # the training decides how steps are composed
         if self.method is None:
-            return default_method(kind)
+            return default_method(kind, self.seed)
         if isinstance(self.method, EProcess):  # it may stop the audit, which only the trials' own order allows
             return replace(self.method, in_order=True)
         return self.method
@@ -133,7 +136,10 @@ class Plan:
         """What theory promises for the subject, at the plan's δ and under the claim's relation; none if it says too
         little of itself."""
         if self.subject.mechanism is None:
-            return None
+            promise = self.subject.promise
+            if promise is None:
+                return None
+            return UpperBound(promise.epsilon_at(self.delta), self.delta, promise.relation, "its own proof", promise)
         bound = account(self.subject.mechanism, self.delta, self.claim.relation, self.accountant)
         return replace(bound, caveat=self.subject.caveat) if self.subject.caveat else bound
 
@@ -142,11 +148,15 @@ class Plan:
         """ε of the claim at the plan's δ."""
         return self.claim.epsilon_at(self.delta)
 
+    @property
+    def first_look(self) -> int:
+        return self.adversary.gives.first_look
+
     # ------------------------------------------------------------------------------------- what it is made of
     def __repr__(self) -> str:
         return (
             f"Plan({self.subject.describe()}; {self.claim.describe()}; {self.adversary!r}; {self.planned_trials} "
-            f"trials a world, {self.confidence:g} confidence, seed {self.seed})"
+            f"trials per world, {self.confidence:g} confidence, seed {self.seed})"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -168,13 +178,13 @@ class Plan:
             "accountant": self.accountant,
         }
 
-    def to_json(self) -> str:
+    def canonical_json(self) -> str:
         """The same as text."""
         return canonical(plain(self.to_dict()))
 
     def fingerprint(self) -> str:
         """A hash of the whole plan."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
 
     def code(self) -> list[Any]:
         kind = type(self.adversary)
@@ -222,7 +232,11 @@ class Plan:
     def evidence(self, results: Results, count: int) -> Evidence:
         """What the first `count` trials of each world have shown."""
         needed = self.accepted({(world, i): results[world, i] for world in self.worlds for i in range(count)})
-        return self.adversary.gives.collect(needed, count, self.seed, self.relation, self.adversary.group_size)
+        kind, group_size = self.adversary.gives, self.adversary.group_size
+        seen: Evidence = self.adversary.arranged(
+            self.subject, kind.collect(needed, count, self.seed, self.relation, group_size), count
+        )
+        return seen
 
     def bound_so_far(self, results: Results, count: int) -> LowerBound:
         seen = self.evidence(results, count)
@@ -235,8 +249,7 @@ class Plan:
         method = self.planned_method
         if not isinstance(method, Sequential):
             return False
-        so_far = self.evidence(results, count).as_pairs()
-        return method.enough(so_far, self.claim, self.delta, self.confidence)
+        return method.enough(self.evidence(results, count), self.claim, self.delta, self.confidence)
 
 
 @functools.lru_cache(maxsize=2)

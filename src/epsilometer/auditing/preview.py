@@ -1,33 +1,70 @@
-"""What a plan costs and what it could show, before it is run."""
+"""What a plan costs and what it could show, before it is run: by a pilot of the real attack, whose trials have seeds of
+their own and are used for nothing else."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
-from epsilometer.accounting import LARGEST_EPSILON, curve
+import numpy as np
+from scipy import special
+
 from epsilometer.auditing.executors.child import carefully
 from epsilometer.auditing.executors.executor import Job, play_group
-from epsilometer.auditing.plan import Plan
-from epsilometer.auditing.verdict import ENOUGH_POWER
-from epsilometer.bounds import Kind
-from epsilometer.claims import Claim, GaussianClaim
-from epsilometer.evidence import Evidence
+from epsilometer.auditing.plan import MOST_TRIALS, Plan
+from epsilometer.auditing.verdict import ENOUGH_POWER, FAULT, FEWEST_TRIALS
+from epsilometer.auditing.work import Results
+from epsilometer.bounds import EProcess, Kind, OneRunPoint, attack_strength
+from epsilometer.bounds.strength import area_under_curve
+from epsilometer.claims import GaussianClaim
+from epsilometer.evidence import Evidence, PairedRuns
+from epsilometer.seeds import Stream, seed_of
 
 LONG = 20.0  # seconds of the first trials, beside which compiling does not count
-ENOUGH, MOST = 0.5, 64  # seconds and trials of a group that tells what trials cost
+ENOUGH, MOST = 2.0, 400  # seconds and trials of a group that tells what trials cost, and what the attack sees
+FEWEST_PAIRS = 10  # scores of each world from which an attack's strength is told at all
+SIMULATED = 20  # audits for each power of a method that has to play them, which takes its time
+SEARCH = (4, 5)  # how often the number of trials is halved, or doubled, in search of the one that is needed
+SLOW_SEARCH = (2, 2)  # of a method whose audits are simulated one by one
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """What a few trials saw of the attack. Its strength is a μ, as in `attack_strength`."""
+
+    trials: int  # of each world
+    area: float  # how often the attack picks the member out of two
+    strength: float  # at least, with 95 % confidence
+    likely_strength: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "trials": self.trials,
+            "area": self.area,
+            "strength": self.strength,
+            "likely_strength": self.likely_strength,
+        }
 
 
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """The cost of a plan, the most that it could prove, and whether that would refute its claim."""
+    """The cost of a plan, the most that it could prove, and what it can be expected to show.
+
+    `power` is that of a verdict: the probability of refuting the claim by an attack twice as strong as the pilot's, for
+    its least strength (`power`) and for the likely one (`likely_power`); none without a pilot. `needed_trials` of each
+    world are enough for `consistent`, if the attack is as strong as is likely; none where no number is.
+    """
 
     plan: Plan
     trials: int
     seconds_a_trial: float  # in one process
     best_epsilon: float  # of an attack that is always right
     can_refute: bool  # whether such an attack refutes the claim
-    power: float  # probability of refuting it if the noise is half of what is claimed, and the attack as good as can be
+    pilot: Pilot | None  # none if trials take too long for one
+    power: float | None
+    likely_power: float | None
+    needed_trials: int | None
 
     @property
     def seconds(self) -> float:
@@ -36,7 +73,7 @@ class Preview:
 
     @property
     def has_power(self) -> bool:
-        return self.can_refute and self.power >= ENOUGH_POWER
+        return self.power is not None and self.power >= ENOUGH_POWER
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -47,61 +84,120 @@ class Preview:
             "can_refute": self.can_refute,
             "power": self.power,
             "has_power": self.has_power,
+            "likely_power": self.likely_power,
+            "needed_trials": self.needed_trials,
+            "pilot": self.pilot and self.pilot.to_dict(),
         }
 
 
 def preview(plan: Plan) -> Preview:
-    """Play a few trials to see what they cost, and work out what all could show."""
-    job = Job.of(plan, carefully(plan.precautions, "preparing the attack", plan.prepare))
-    scores = plan.game(job.prepared).scores
-    best = plan.adversary.gives.always_right(plan.planned_trials, scores, plan.relation, plan.adversary.group_size)
+    """Play a pilot to see what trials cost and how strong the attack is, and work out what all could show."""
+    rehearsal = replace(plan, seed=int(seed_of(plan.seed, Stream.CHECKING).generate_state(1)[0]))
+    job = Job.of(rehearsal, carefully(plan.precautions, "preparing the attack", rehearsal.prepare))
+    scores = rehearsal.game(job.prepared).scores
+    best = _always_right(plan, plan.planned_trials, scores)
     method = plan.planned_method
-    refuted = method.test(best, plan.claim, confidence=plan.confidence).refuted
+    can_refute = _can_refute(plan, best)
+    seconds, played = carefully(plan.precautions, "the training", _played, job)
+    pilot = _pilot(rehearsal, played)
+    power = likely_power = needed = None
+    if not can_refute:
+        power = likely_power = 0.0
+    elif pilot is not None:
+        power = _power(plan, scores, pilot.strength, plan.planned_trials)
+        likely_power = _power(plan, scores, pilot.likely_strength, plan.planned_trials)
+    if method.kind is Kind.CERTIFIED and pilot is not None and pilot.strength > 0:
+        needed = _needed(plan, scores, pilot.likely_strength, likely_power or 0.0)
     return Preview(
         plan=plan,
         trials=plan.planned_trials * len(plan.worlds),
-        seconds_a_trial=carefully(plan.precautions, "the training", _seconds_a_trial, job),
+        seconds_a_trial=seconds,
         best_epsilon=method.bound(best, delta=plan.delta, confidence=plan.confidence).epsilon,
-        can_refute=refuted and method.kind is Kind.CERTIFIED,
-        power=_power(plan, best) if method.kind is Kind.CERTIFIED else 0.0,
+        can_refute=can_refute,
+        pilot=pilot,
+        power=power,
+        likely_power=likely_power,
+        needed_trials=needed,
     )
 
 
-def _seconds_a_trial(job: Job) -> float:
-    """As an audit plays them: in groups, and once everything is compiled, which each world's first trial does."""
+def _played(job: Job) -> tuple[float, Results]:
+    """What a trial costs as an audit plays them, in groups, once everything is compiled, which each world's first trial
+    does; and the scores of the last group."""
     worlds = job.work.worlds
     trials = [(world, index) for index in range(min(job.work.planned_trials, MOST)) for world in worlds][:MOST]
-    cold = play_group(job, trials[: len(worlds)]).seconds / len(worlds)
-    if cold > LONG:
-        return cold
+    first = play_group(job, trials[: len(worlds)])
+    if first.seconds / len(worlds) > LONG:
+        return first.seconds / len(worlds), first.results
     size = len(worlds)
     while True:
-        seconds = play_group(job, trials[:size]).seconds
-        if seconds > ENOUGH or size >= len(trials):
-            return seconds / min(size, len(trials))
+        group = play_group(job, trials[:size])
+        if group.seconds > ENOUGH or size >= len(trials):
+            return group.seconds / len(group.trials), group.results
         size *= 4
 
 
-def _power(plan: Plan, best: Evidence) -> float:
-    """Against all that half of the noise could leak: groups count as if their records always came together."""
-    noise = plan.subject.mechanism
-    if noise is None:
-        truth: Claim = _twice(plan)
-    else:
-        truth = curve(replace(noise, noise_multiplier=noise.noise_multiplier / (2 * best.group_size)), plan.relation)
-    sizes = best.sizes
-    power: float = plan.planned_method.as_seen_by(best).power(
+def _pilot(rehearsal: Plan, played: Results) -> Pilot | None:
+    count = len(played) // len(rehearsal.worlds)
+    evidence = rehearsal.evidence(played, count)
+    if min(evidence.sizes.values()) < FEWEST_PAIRS:
+        return None
+    pairs = evidence.as_pairs()
+    return Pilot(count, area_under_curve(pairs), attack_strength(pairs), attack_strength(pairs, 0.5))
+
+
+def _needed(plan: Plan, scores: int, strength: float, power: float) -> int | None:
+    """About how many trials of each world give a verdict its power, by halves or doubles of the plan's."""
+    fewest = max(plan.adversary.gives.least_trials, FEWEST_TRIALS if plan.adversary.gives.independent else 1)
+    trials, (halves, doubles) = plan.planned_trials, SEARCH if _is_quick(plan) else SLOW_SEARCH
+    if power >= ENOUGH_POWER:
+        fewer = itertools.takewhile(lambda n: n >= fewest, (trials >> shift for shift in range(1, halves + 1)))
+        enough = itertools.takewhile(lambda n: _power(plan, scores, strength, n) >= ENOUGH_POWER, fewer)
+        return min(enough, default=trials)
+    more = (max(trials, fewest) << shift for shift in range(1, doubles + 1))
+    affordable = itertools.takewhile(lambda n: n <= MOST_TRIALS, more)
+    able = (n for n in affordable if _can_refute(plan, _always_right(plan, n, scores)))
+    return next((n for n in able if _power(plan, scores, strength, n) >= ENOUGH_POWER), None)
+
+
+def _can_refute(plan: Plan, best: Evidence) -> bool:
+    """Whether the claim is refuted by an attack that is always right: what that cannot do, none can."""
+    method = plan.planned_method
+    return method.kind is Kind.CERTIFIED and method.test(best, plan.claim, confidence=plan.confidence).refuted
+
+
+def _power(plan: Plan, scores: int, strength: float, trials: int) -> float:
+    """As the verdict computes it (see verdict.py): of the strength, an audit of so many trials would know a part."""
+    best = _always_right(plan, trials, scores)
+    known = attack_strength(_normal_scores(strength, best))
+    method, sizes = plan.planned_method.as_seen_by(best), best.sizes
+    power: float = method.power(
         plan.claim,
-        truth,
+        GaussianClaim(FAULT * known, plan.relation),
         out_trials=sizes["out"],
         in_trials=sizes["in"],
         confidence=plan.confidence,
         group_size=best.group_size,
+        **({} if _is_quick(plan) else {"repetitions": SIMULATED}),
     )
     return power
 
 
-def _twice(plan: Plan) -> Claim:
-    """Where nobody says how much noise there is: a Gaussian mechanism of the claimed ε, with half of its noise."""
-    claimed = min(plan.claimed_epsilon, LARGEST_EPSILON)
-    return GaussianClaim(2 * GaussianClaim.through(claimed, max(plan.delta, 1e-12)).mu, plan.relation)
+def _is_quick(plan: Plan) -> bool:
+    """Whether the method knows its power without playing audits one by one."""
+    return not isinstance(plan.planned_method, EProcess | OneRunPoint)
+
+
+def _always_right(plan: Plan, trials: int, scores: int) -> Evidence:
+    """What so many trials show at best; also, how their scores are arranged."""
+    kind, adversary = plan.adversary.gives, plan.adversary
+    arranged: Evidence = adversary.arranged(
+        plan.subject, kind.always_right(trials, scores, plan.relation, adversary.group_size), trials
+    )
+    return arranged
+
+
+def _normal_scores(strength: float, like: Evidence) -> PairedRuns:
+    """Scores of N(0, 1) and N(μ, 1), as many as there, without luck."""
+    outs, ins = (special.ndtri((np.arange(size) + 0.5) / size) for size in (like.sizes["out"], like.sizes["in"]))
+    return PairedRuns(outs, ins + strength, like.relation)

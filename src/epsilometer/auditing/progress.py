@@ -28,6 +28,7 @@ class Snapshot:
     bound: LowerBound | None  # of a run that is not finished: it counts only if the method may stop early
     bound_at: int = 0  # after how many trials that was
     adversary: str = ""  # whose trials they are
+    judging: bool = False  # all trials are there, and what they show is being worked out
 
     @property
     def seconds_left(self) -> float | None:
@@ -47,6 +48,13 @@ class Reporter:
         self._cost = 0.0
         self._bound: LowerBound | None = None
         self._bound_at = 0
+
+    def judging(self) -> None:
+        """Trials are done; with many of them, judging takes a while."""
+        if self._progress is not None:
+            done = self._tally.done
+            whose = self._tally.work.describe()
+            self._progress(Snapshot(done, self._tally.total, None, None, adversary=whose, judging=True))
 
     def tell(self) -> None:
         if self._progress is None:

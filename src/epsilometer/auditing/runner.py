@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from epsilometer.accounting import UpperBound, curve, epsilon_floor
 from epsilometer.auditing.executors import Executor, Inline
@@ -22,11 +24,16 @@ from epsilometer.auditing.verdict import Verdict, decide
 from epsilometer.auditing.work import Preparation, Work
 from epsilometer.bounds import ClaimTest, Kind, LowerBound, NoiseLimit, Sequential, largest_noise_multiplier
 from epsilometer.claims import Claim
+from epsilometer.errors import unknown_name
 from epsilometer.evidence import Evidence
+from epsilometer.figures import Drawable, Figure
+
+if TYPE_CHECKING:
+    from epsilometer.auditing.utility import Accuracy
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AuditResult:
+class AuditResult(Drawable):
     """What an audit found, from scores to verdict. `seconds` is the only part that varies between runs."""
 
     plan: Plan
@@ -34,34 +41,65 @@ class AuditResult:
     upper_bound: UpperBound | None  # none where the subject says too little of itself
     lower_bound: LowerBound
     test: ClaimTest
-    noise_limit: NoiseLimit | None  # none where no accountant's curve fits the training
+    noise_limit: NoiseLimit | None  # none where no accountant's curve fits the training, or nobody asked
     family_bound: LowerBound | None  # what follows from that limit, if the training is DP-SGD with some noise
     verdict: Verdict
     judged: int  # trials of each world
     seconds: float
+    prepared: Preparation | None = None  # what the adversary made before the first trial, if that was kept
+    accuracy: tuple[Accuracy, ...] = ()  # of the training's models, on its own records; empty if nobody measured it
 
     @property
     def stopped_early(self) -> bool:
         """Whether the method had enough before all trials were played: no other method holds for such scores."""
         return self.judged < self.plan.planned_trials
 
+    @functools.cached_property
+    def figures(self) -> dict[str, Figure]:
+        """The numbers of its pictures, by name: scale, scores, trade-off, path, records."""
+        from epsilometer.auditing.audit_figures import figures_of
+
+        return figures_of(self)
+
+    def figure(self, name: str = "trade-off") -> Figure:
+        """One of `figures`."""
+        if name not in self.figures:
+            raise unknown_name("figure", name, self.figures)
+        return self.figures[name]
+
+    def plot(self, ax: Any = None, *, figure: str = "trade-off") -> Any:
+        """Draw one of `figures` with matplotlib, into new axes if none are given, and give these back."""
+        return self.figure(figure).plot(ax)
+
     def __repr__(self) -> str:
         return f"AuditResult({self.verdict}; {self.lower_bound}; {self.upper_bound})"
 
 
 def run(
-    plan: Plan, progress: Progress | None = None, *, store: Store | None = None, executor: Executor | None = None
+    plan: Plan,
+    progress: Progress | None = None,
+    *,
+    store: Store | None = None,
+    executor: Executor | None = None,
+    noise_limit: bool = True,
 ) -> AuditResult:
     """Play the plan's game and judge its claim.
 
     Trials that `store` has are not played again, and new ones are kept there; without a store, nothing is kept.
-    `executor` says who plays: this process, if nothing else is said. Neither changes a result.
+    `executor` says who plays: this process, if nothing else is said. Neither changes a result. The `noise_limit` takes
+    some seconds, refutes nothing, and can be left out.
     """
     store = MemoryStore() if store is None else store
     tally = play(plan, store, executor or Inline(), progress)
     started = time.perf_counter()
-    result = judge(plan, plan.evidence(tally.results, tally.complete), tally.complete)
-    result = replace(result, seconds=store.begin(plan).seconds + time.perf_counter() - started)
+    Reporter(progress, tally).judging()
+    result = judge(plan, plan.evidence(tally.results, tally.complete), tally.complete, noise_limit=noise_limit)
+    stored = store.begin(plan)
+    result = replace(
+        result,
+        seconds=stored.seconds + time.perf_counter() - started,
+        prepared=store.preparation(stored.fingerprint),
+    )
     store.conclude(
         plan.fingerprint(),
         {
@@ -120,20 +158,20 @@ def _look_at_foreign_code(
     require_honest(control, prepared, play(control, store, executor, progress).results)
 
 
-def judge(plan: Plan, evidence: Evidence, judged: int | None = None) -> AuditResult:
+def judge(plan: Plan, evidence: Evidence, judged: int | None = None, *, noise_limit: bool = True) -> AuditResult:
     """Bound, test and verdict for the evidence of a plan, from all of its trials if nothing else is said."""
     method = plan.planned_method
     test = method.test(evidence, plan.claim, confidence=plan.confidence)
     lower_bound = method.bound(evidence, delta=plan.delta, confidence=plan.confidence)
-    noise_limit = _noise_limit(plan, evidence)
+    limit = _noise_limit(plan, evidence) if noise_limit else None
     return AuditResult(
         plan=plan,
         evidence=evidence,
         upper_bound=plan.upper_bound,
         lower_bound=lower_bound,
         test=test,
-        noise_limit=noise_limit,
-        family_bound=_family_bound(plan, lower_bound, noise_limit),
+        noise_limit=limit,
+        family_bound=_family_bound(plan, lower_bound, limit),
         verdict=decide(evidence, test, method),
         judged=plan.planned_trials if judged is None else judged,
         seconds=0.0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -9,11 +10,13 @@ from typing import Any
 
 from epsilometer.accounting import DpSgd, curve
 from epsilometer.adversaries import ADVERSARIES, Adversary, Canaries
+from epsilometer.auditing.budget import Deadline, within
 from epsilometer.auditing.directory import run_directory
 from epsilometer.auditing.executors import Executor, executor_named
 from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.progress import Progress
 from epsilometer.auditing.runner import AuditResult, run
+from epsilometer.auditing.store import MemoryStore
 from epsilometer.bounds import Method
 from epsilometer.claims import Claim, PointClaim, Relation
 from epsilometer.data import own_data
@@ -24,7 +27,7 @@ DELTA = 1e-5  # where nothing is said
 
 
 def audit(
-    train: Subject | Callable[..., Any] | str,
+    train: Subject | Entry | Callable[..., Any] | str,
     *,
     data: Any = None,
     claim: Claim | DpSgd | float | tuple[float, float],
@@ -33,6 +36,7 @@ def audit(
     score: Callable[..., float] | str | None = None,
     arguments: Mapping[str, Any] | None = None,
     trials: int | None = None,
+    budget_seconds: float | None = None,
     confidence: float = 0.95,
     method: Method | None = None,
     seed: int = 0,
@@ -42,11 +46,15 @@ def audit(
     out: Path | str | None = None,
     executor: Executor | str = "auto",
     progress: Progress | None = None,
+    noise_limit: bool = True,
 ) -> AuditResult:
     """Audit a training: `train(data, seed) -> model`, as a function or by name ("mymodule:train").
 
     `data` is (x, y), a torch data set, or a file (.npz, .csv, .parquet). `claim` is an ε or (ε, δ); or a curve, for
     which far fewer trials are needed: a `DpSgd(sample_rate, noise_multiplier, steps)` says what the training does.
+    With `budget_seconds`, as many trials as a timing of the first trainings says that fit (`trials` of a world at most,
+    or 2000); it is over by then, or raises `OutOfBudget`. How much noise the scores allow (`noise_limit`) takes some
+    seconds, and is not worked out under a budget.
     With `out`, a directory, an audit that was stopped goes on. Functions of a module play in processes of their own,
     which import your script: call this under `if __name__ == "__main__":`. What a notebook defines plays in this
     process, and is not stored.
@@ -59,6 +67,7 @@ def audit(
     >>> result.verdict.outcome.value
     'inconclusive'
     """
+    started = time.perf_counter()
     stated = claim if isinstance(claim, DpSgd) else None
     if isinstance(train, Subject):
         subject: Subject = train
@@ -83,9 +92,16 @@ def audit(
     if out is not None and not subject.precautions.travels:
         remedy = "define it in a module, or leave `out` away"
         raise InvalidInput("out", str(out), "a training that another process can find again by name", remedy)
+    who = executor_named(executor) if isinstance(executor, str) else executor
+    if budget_seconds is not None:
+        if out is not None:
+            expected = "nothing beside `out`: the next call would choose another number of trials, and could not go on"
+            raise InvalidInput("budget_seconds", budget_seconds, expected, "say `trials`")
+        kept, deadline = MemoryStore(), Deadline(budget_seconds, started)
+        plan, told = within(plan, deadline, kept, who), deadline.watching(progress)
+        return run(plan, told, store=kept, executor=who, noise_limit=False)
     with nullcontext() if out is None else run_directory(out, plan) as store:
-        who = executor_named(executor) if isinstance(executor, str) else executor
-        return run(plan, progress, store=store, executor=who)
+        return run(plan, progress, store=store, executor=who, noise_limit=noise_limit)
 
 
 def _claimed(claim: Claim | DpSgd | float | tuple[float, float], delta: float | None) -> Claim:

@@ -8,24 +8,29 @@ import inspect
 import itertools
 import math
 import tomllib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pydantic
 from pydantic import BaseModel, ConfigDict
+from pydantic_core import PydanticCustomError
 
 from epsilometer import checks
-from epsilometer.accounting import LARGEST_EPSILON, DpSgd, account, curve
-from epsilometer.adversaries import ADVERSARIES, Adversary, Canaries, MembershipAttack
-from epsilometer.auditing.per_step import ComposedSteps
+from epsilometer.accounting import LARGEST_EPSILON, Budget, BudgetExceeded, DpSgd, account, curve
+from epsilometer.adversaries import ADVERSARIES, Adversary, Canaries, MembershipAttack, RidgeClipBkd
+from epsilometer.auditing.per_step import STEPWISE
 from epsilometer.auditing.plan import Plan, claim_curve, noise_for
-from epsilometer.bounds import EProcess, Method, OneRunPoint, Threshold, default_method, method_named
+from epsilometer.auditing.ridge_spec import ADVERSARIES as RIDGE_ADVERSARIES
+from epsilometer.auditing.ridge_spec import ridge_claim, ridge_training
+from epsilometer.bounds import EProcess, Method, OneRunPoint, Threshold, method_named
 from epsilometer.claims import Claim, PointClaim, Relation
 from epsilometer.data import Dataset, Progress, load, own_data
 from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
+from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import Access, CallableTraining, Controls, DpSgdTraining, Entry, Faults, Sees, Subject
-from epsilometer.training import Recipe, is_module, register
+from epsilometer.training import Recipe, is_module, median_gradient_norm, register, within_budget
 
 USUAL, USUAL_BLACK_BOX = "gradient", "clipbkd"  # adversaries, where a spec names none
 
@@ -69,14 +74,26 @@ class TrainingSection(_Section):
     sample_rate: float = 0.1
     steps: int = 100
     learning_rate: float = 2.0
-    clip_norm: float = 1.0
+    clip_norm: float | Literal["median"] = 1.0
     noise_multiplier: float | None = None
+    budget: float | None = None
     sampling: str = "poisson"
     clipping: str = "flat"
     optimizer: str = "sgd"
     momentum: float = 0.9
     weight_decay: float = 0.0
     schedule: str = "constant"
+    final_learning_rate: float = 0.0
+    decay_steps: int | None = None
+
+    @pydantic.field_validator("clip_norm", mode="plain")
+    @classmethod
+    def _number_or_median(cls, value: Any) -> Any:
+        if value == "median":
+            return value
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**1023:
+            return float(value)
+        raise PydanticCustomError("clip_norm", 'a number, or "median"')
 
 
 class AdversarySection(BaseModel):
@@ -113,8 +130,13 @@ class SubjectSection(_Section):
     """A training of the user's own in place of [model] and [training]; see `CallableTraining`.
 
     If it is DP-SGD, `sample_rate`, `noise_multiplier` and `steps` say what it claims to do, and a curve is claimed.
+    Or a `name`: private ridge regression (see `PrivateRidge`), with noise for the claimed ε.
     """
 
+    name: Literal["private-ridge"] | None = None
+    regularisation: float = 100.0
+    records: int | None = None
+    calibration: str = "analytic"
     train: str | None = None
     score: str | None = None
     arguments: dict[str, Any] = {}
@@ -159,22 +181,24 @@ class Spec(_Section):
         try:
             return self._plan(data_dir, progress)
         except InvalidInput as error:
-            unused = ("subject",) if self.subject.train is None else ("model", "training", "faults")
+            unused = self._unused() or ("subject",)
             sections = [(name, section) for name, section in self if name not in unused]
             known = {field: f"{name}.{field}" for name, section in sections for field in type(section).model_fields}
             known |= {"model": "model.name", "method": "audit.bound", "adversary": "adversary.name"}
             raise error.renamed(known[error.argument]) if error.argument in known else error from None
 
+    def _unused(self) -> tuple[str, ...]:
+        """Sections of the own DP-SGD, in whose place there is another subject."""
+        if self.subject.name is not None:
+            return ("model", "training")
+        return () if self.subject.train is None else ("model", "training", "faults")
+
     def _plan(self, data_dir: Path | None, progress: Progress | None) -> Plan:
+        self._require_one_subject()
+        if self.subject.name is not None:
+            return self._ridge_plan()
         if self.subject.train is None:
-            unused = sorted(self.subject.model_fields_set - {"train"})
-            if unused and self.subject != SubjectSection():
-                raise InvalidInput("subject.train", None, f"a training with {unused[0]}", "name it: 'mymodule:train'")
             return self._own_plan(data_dir, progress)
-        for name in ("model", "training", "faults"):
-            if getattr(self, name) != type(getattr(self, name))():
-                expected = "nothing where [subject] names a training of your own"
-                raise InvalidInput(name, "a section", expected, "remove one of the two")
         data = self._data(data_dir, progress)
         subject = CallableTraining(
             train=Entry.of(self.subject.train, "subject.train"),
@@ -188,6 +212,42 @@ class Spec(_Section):
         )
         subject.code()  # before anything else is done, whether they can be imported
         return self._planned(subject, self._claim_of(subject))
+
+    def _require_one_subject(self) -> None:
+        """Nothing may be said that would not count."""
+        for name in self._unused():
+            if getattr(self, name) != type(getattr(self, name))():
+                expected = "nothing where [subject] names what is audited"
+                raise InvalidInput(name, "a section", expected, "remove one of the two")
+        ridge = {"name", "regularisation", "records", "calibration"}
+        named, usual = self.subject.name is not None, SubjectSection()
+        for key in type(self.subject).model_fields:
+            if getattr(self.subject, key) == getattr(usual, key) or key in ("name", "train"):
+                continue
+            if key in ridge and not named:
+                raise InvalidInput("subject.name", None, f"private-ridge, which has {key}", "name it")
+            if key not in ridge and self.subject.train is None and not named:
+                raise InvalidInput("subject.train", None, f"a training with {key}", "name it: 'mymodule:train'")
+        foreign = self.subject.model_dump(exclude=ridge)
+        if named and foreign != usual.model_dump(exclude=ridge):
+            key = next(key for key, value in foreign.items() if value != getattr(usual, key))
+            raise InvalidInput(f"subject.{key}", foreign[key], "nothing beside subject.name", "remove one of the two")
+
+    def _ridge_plan(self) -> Plan:
+        for key, value in self.data.model_dump(exclude={"path"}).items():
+            if value != getattr(DataSection(), key):
+                expected = "nothing: private-ridge needs records with a number each"
+                raise InvalidInput(f"data.{key}", value, expected, "name a file (path), or nothing for an example")
+        subject = ridge_training(
+            self.subject.regularisation,
+            self.subject.records,
+            self.subject.calibration,
+            epsilon=self.claim.epsilon,
+            delta=self.claim.delta,
+            path=self.data.path,
+            noise_scale=self.faults.noise_scale,
+        )
+        return self._planned(subject, ridge_claim(subject, self.claim.form, self.claim.relation))
 
     def _data(self, data_dir: Path | None, progress: Progress | None) -> Dataset:
         if self.data.path is None:
@@ -225,7 +285,7 @@ class Spec(_Section):
             claim=claim,
             delta=self.claim.delta,
             adversary=adversary,
-            method=self._method(adversary),
+            method=self._method(adversary, subject),
             access=self._access(),
             **settings,
         )
@@ -248,11 +308,28 @@ class Spec(_Section):
             assert epsilon is not None
             noise = noise_for(epsilon, self.claim.delta, self.training.sample_rate, self.training.steps, relation)
         model = self.model.model_dump()
-        training = self.training.model_dump(exclude={"noise_multiplier"})
+        training = self.training.model_dump(exclude={"noise_multiplier", "budget"})
         model |= {"model": _known(model.pop("name")), "hidden": tuple(model["hidden"])}
-        recipe = Recipe(records=len(data), noise_multiplier=noise, **model, **training)
-        subject = DpSgdTraining(recipe, data, Faults(self.faults.noise_scale))
+        median = training["clip_norm"] == "median"
+        training |= {"clip_norm": 1.0} if median else {}
+        recipe = self._affordable(Recipe(records=len(data), noise_multiplier=noise, **model, **training), relation)
+        if median:
+            chosen = median_gradient_norm(recipe, data, seed_of(self.audit.seed, Stream.CLIP_NORM, 0))
+            recipe = replace(recipe, clip_norm=chosen)
+        subject = DpSgdTraining(recipe, data, Faults(self.faults.noise_scale), clip_norm_from_data=median)
         return self._planned(subject, self._claim(recipe, relation, epsilon, calibrated))
+
+    def _affordable(self, recipe: Recipe, relation: Relation) -> Recipe:
+        """The recipe, ended before the budget is exceeded, if there is one."""
+        if self.training.budget is None:
+            return recipe
+        checks.real("budget", self.training.budget, above=0, remedy="a budget is a finite ε > 0")
+        budget = Budget(self.training.budget, self.claim.delta, relation, self.audit.accountant)
+        try:
+            return within_budget(recipe, budget)
+        except BudgetExceeded as error:
+            remedy = "raise it, or use more noise"
+            raise InvalidInput("budget", self.training.budget, f"enough for a step: {error}", remedy) from None
 
     def _claim(self, recipe: Recipe, relation: Relation, epsilon: float | None, calibrated: bool) -> Claim:
         """The recipe's curve, unless the spec says or implies that a point is claimed."""
@@ -291,35 +368,35 @@ class Spec(_Section):
         except InvalidInput as error:
             raise error.renamed(f"access.{error.argument}") from None
 
-    def _method(self, adversary: Adversary) -> Method | None:
-        """The method that is asked for, or the default for the adversary."""
+    def _method(self, adversary: Adversary, subject: Subject) -> Method | None:
+        """The method that is asked for; none where the plan decides, as it does again for another adversary."""
         audit = self.audit
         usual = adversary.gives.usual_method
         if audit.threshold is not None and usual == OneRunPoint.name and audit.bound in (None, OneRunPoint.name):
             return OneRunPoint(Threshold(audit.threshold), audit.seed)
         name = audit.bound or ("fixed" if audit.threshold is not None else None)
-        if name in (None, ComposedSteps.name) and usual == ComposedSteps.name:
-            return None  # it depends on the recipe
-        if name is None:
-            method = default_method(adversary.gives, audit.seed)
-        else:
-            try:
-                method = method_named(name, audit.threshold, audit.seed)
-            except InvalidInput as error:
-                raise error.renamed("bound") if error.argument == "method" else error from None
-        if isinstance(method, EProcess):
+        if name == EProcess.name:
             return EProcess(audit.target, seed=audit.seed)
         if audit.target is not None:
             raise InvalidInput("target", audit.target, 'a number only with bound = "eprocess", which may stop early')
-        return method
+        if name is None:
+            return None
+        if name in STEPWISE and usual in STEPWISE and subject.mechanism is not None:
+            return STEPWISE[name](subject.mechanism)
+        try:
+            return method_named(name, audit.threshold, audit.seed)
+        except InvalidInput as error:
+            raise error.renamed("bound") if error.argument == "method" else error from None
 
     def adversaries(self) -> tuple[Adversary, ...]:
         """The adversary; or several, one for each value of settings that were given as lists."""
         section, foreign = self.adversary, self.subject.train is not None
-        name = section.name or (USUAL_BLACK_BOX if foreign else USUAL)
-        if name not in ADVERSARIES:
-            raise unknown_name("adversary.name", name, ADVERSARIES)
-        chosen = ADVERSARIES[name]
+        ridge = self.subject.name is not None
+        name = section.name or (RidgeClipBkd.name if ridge else USUAL_BLACK_BOX if foreign else USUAL)
+        known_ones: Mapping[str, type[Adversary]] = RIDGE_ADVERSARIES if ridge else ADVERSARIES
+        if name not in known_ones:
+            raise unknown_name("adversary.name", name, known_ones)
+        chosen = known_ones[name]
         given = section.model_dump(exclude={"name"})
         if foreign and chosen is Canaries:  # of a foreign training only the model is seen
             given = {"kind": "records", "sees": "model", **given}

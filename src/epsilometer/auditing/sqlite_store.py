@@ -83,7 +83,7 @@ class SqliteStore:
         if not any(run.fingerprint == key for run in known):
             with self._writing() as connection:
                 (last,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM runs").fetchone()
-                row = (last + 1, key, work.to_json(), float(work.claimed_epsilon), now(), 0.0, None)
+                row = (last + 1, key, work.canonical_json(), float(work.claimed_epsilon), now(), 0.0, None)
                 connection.execute(f"INSERT INTO runs ({_RUN}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                                    (*row, run_checksum(SCHEMA_VERSION, row)))  # fmt: skip
         return next(run for run in self.runs() if run.fingerprint == key)

@@ -86,7 +86,9 @@ class MemoryStore:
     def begin(self, work: Work) -> StoredRun:
         key = work.fingerprint()
         if key not in self._runs:
-            self._runs[key] = StoredRun(key, json.loads(work.to_json()), work.claimed_epsilon, 0, now(), 0.0, None)
+            self._runs[key] = StoredRun(
+                key, json.loads(work.canonical_json()), work.claimed_epsilon, 0, now(), 0.0, None
+            )
             self._results[key] = {}
         return self._runs[key]
 

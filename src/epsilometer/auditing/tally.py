@@ -8,20 +8,20 @@ from epsilometer.auditing.scores import OF_A_STORE
 from epsilometer.auditing.work import Results, Work
 from epsilometer.evidence import Trial
 
-FIRST_LOOK, LOOK_AGAIN = 10, 1.1  # when work that may stop early is asked whether it has enough
+LOOK_AGAIN = 1.1  # when work that may stop early is asked again whether it has enough
 
 
 class Tally:
     """Results may come in any order. What is shown, and when to stop, depends on the work alone.
 
-    Work that may stop early is asked after so many complete pairs, first 10 and then a tenth more each time,
+    Work that may stop early is asked after so many complete pairs, first 10 (or 1) and then a tenth more each time,
     whatever the groups in which they were played; so an audit stops at the same pair on any machine.
     """
 
     def __init__(self, work: Work, results: Results) -> None:
         self.work = work
         self._complete = 0
-        self._look = FIRST_LOOK
+        self._look = work.first_look
         self._stopped_at: int | None = None
         self._results = work.accepted(results, remedy=OF_A_STORE)
         self._advance()

@@ -11,11 +11,12 @@ import numpy as np
 from epsilometer.bounds import ClaimTest, Kind, Method, attack_strength, blind_spot
 from epsilometer.claims import GaussianClaim
 from epsilometer.evidence import Evidence
+from epsilometer.rounding import confidence, simulated, up
 
 ENOUGH_POWER = 0.8
 DOUBTFUL = 0.2  # a claim that would show as much as was seen no oftener than this is not called consistent
 FEWEST_TRIALS = 20
-FAULT = 2.0  # the leak an audit must be able to see: an attack twice as strong, as with half of the noise
+FAULT = 2.0  # the leak an audit must be able to see: an attack twice as strong (μ doubled)
 
 
 class Outcome(enum.StrEnum):
@@ -35,9 +36,15 @@ class Verdict:
     reason: str
     power: float | None = None
     blind_spot: float | None = None
+    refuted: str | None = None  # which statement: the point (ε, δ), the curve, or what is stated of steps
 
     def __str__(self) -> str:
         return f"{self.outcome}: {self.reason}"
+
+    @property
+    def unseen(self) -> str:
+        """Which leaks this audit could not have seen; empty where that is not known."""
+        return unseen_leaks(self.blind_spot)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -45,17 +52,28 @@ class Verdict:
             "reason": self.reason,
             "power": self.power,
             "blind_spot": self.blind_spot,
+            "refuted": self.refuted,
         }
+
+
+def unseen_leaks(blind_spot: float | None) -> str:
+    """A blind spot in words."""
+    if blind_spot is None:
+        return ""
+    if blind_spot >= 1.0:
+        return "leaks that happen in some trainings only: so few trials cannot refute the claim by them"
+    return f"a leak in fewer than {100 * blind_spot:.2g} % of trainings"
 
 
 def decide(evidence: Evidence, test: ClaimTest, method: Method) -> Verdict:
     """The verdict on the claim that was tested.
 
     Only a certified test can say `violated`. `consistent` needs power: the attack's strength (a lower limit on
-    its μ) is doubled, as halving the noise would double it, and the same test is simulated at that strength.
+    its μ) is doubled, and the same test is simulated at that strength.
     """
     if test.refuted and test.kind is Kind.CERTIFIED:
-        return Verdict(Outcome.VIOLATED, f"an attack has {test.comparison} ({test.confidence:.12g} confidence)")
+        reason = f"{test.claim.statement} is refuted with {confidence(test.confidence)}: {test.comparison}"
+        return Verdict(Outcome.VIOLATED, reason, refuted=test.claim.statement)
     says_nothing = _says_nothing(evidence, test)
     if says_nothing:
         return Verdict(Outcome.INCONCLUSIVE, says_nothing)
@@ -69,23 +87,21 @@ def decide(evidence: Evidence, test: ClaimTest, method: Method) -> Verdict:
         confidence=test.confidence,
         group_size=evidence.group_size,
     )
-    unseen, words = _unseen(evidence, test)
+    unseen = _unseen(evidence, test)
     p_value = getattr(test.proof, "p_value", 1.0)
     if p_value <= DOUBTFUL:
         reason = (
-            f"no violation found, but the attack is about as strong as the claim allows, or stronger: the claim would "
-            f"show as much with probability {p_value:.2g} at most{words}; run more trials"
+            "no violation found, but the attack is about as strong as the claim allows, or stronger: a training that "
+            f"just keeps the claim shows as much in {up(100 * p_value, 2)} % of audits at most; run more trials"
         )
         return Verdict(Outcome.INCONCLUSIVE, reason, power, unseen)
+    caught = f"an attack twice as strong in {simulated(power)} of cases"
     if power >= ENOUGH_POWER:
-        reason = (
-            f"no violation found, and had the attack been twice as strong (as with half of the noise), "
-            f"this audit would have found one with probability {power:.2f}{words}"
-        )
+        reason = f"no violation found, and an audit like this catches {caught}"
         return Verdict(Outcome.CONSISTENT, reason, power, unseen)
     reason = (
-        f"no violation found, but an attack twice as strong (as with half of the noise) would have been found "
-        f"with probability {power:.2f} only{words}; run more trials or a stronger adversary"
+        f"no violation found, but an audit like this is weak: it catches {caught}; "
+        "run more trials or a stronger adversary"
     )
     return Verdict(Outcome.INCONCLUSIVE, reason, power, unseen)
 
@@ -99,20 +115,16 @@ def _says_nothing(evidence: Evidence, test: ClaimTest) -> str:
         given = what.get(test.kind, "an estimate")
         return f"{test.method} gives {given}, which can neither refute nor support a claim"
     if min(evidence.sizes.values()) < FEWEST_TRIALS:
-        return f"no violation found, and fewer than {FEWEST_TRIALS} trials a world say nothing about the attack's power"
+        return f"no violation found, but fewer than {FEWEST_TRIALS} trials per world tell nothing of an attack"
     pairs = evidence.as_pairs()
     if len(np.unique(np.concatenate([pairs.out_scores, pairs.in_scores]))) == 1:
         return "no violation found, and all scores are equal: this attack sees nothing; use another adversary"
     return ""
 
 
-def _unseen(evidence: Evidence, test: ClaimTest) -> tuple[float | None, str]:
-    """How rare a leak may be and stay unseen, also in words; canaries of one run speak of one training only."""
+def _unseen(evidence: Evidence, test: ClaimTest) -> float | None:
+    """How rare a leak may be and stay unseen; canaries of one run speak of one training only."""
     if not evidence.independent:
-        return None, ""
+        return None
     n, m = evidence.sizes["out"], evidence.sizes["in"]
-    share = blind_spot(test.claim, n, m, confidence=test.confidence, group_size=evidence.group_size)
-    trials = f"{n}" if n == m else f"{n} and {m}"
-    if share >= 1.0:
-        return share, f"; {trials} trials cannot refute this claim by rare leaks"
-    return share, f"; a leak in fewer than {100 * share:.2g} % of trainings cannot be seen with {trials} trials"
+    return blind_spot(test.claim, n, m, confidence=test.confidence, group_size=evidence.group_size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 from contextlib import suppress
@@ -43,6 +44,18 @@ def remove_unfinished(path: Path, content: bytes) -> None:
                 begun = file.read(len(content) + 1)
             if content.startswith(begun):
                 found.unlink()
+
+
+def put_aside(path: Path) -> Path:
+    """Another name for what `path` has, one that nothing has yet; a link to elsewhere is kept as such."""
+    for number in itertools.count(1):
+        aside = path.with_name(f"{path.stem}.edited-{number}{path.suffix}")
+        try:
+            os.link(path, aside, follow_symlinks=False)
+        except FileExistsError:
+            continue
+        return aside
+    raise AssertionError("there are more numbers")
 
 
 def _prefix(path: Path) -> str:

@@ -57,10 +57,14 @@ class Work(Protocol):
     @property
     def claimed_epsilon(self) -> float: ...
 
+    @property
+    def first_look(self) -> int:
+        """After how many trials of each world it is first asked whether it has enough."""
+
     def to_dict(self) -> dict[str, Any]:
         """All that decides results, as plain data."""
 
-    def to_json(self) -> str: ...
+    def canonical_json(self) -> str: ...
 
     def fingerprint(self) -> str:
         """A hash of it."""

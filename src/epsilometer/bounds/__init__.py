@@ -28,14 +28,22 @@ from epsilometer.bounds.result import (
     RankTest,
 )
 from epsilometer.bounds.several_runs import pool_runs
+from epsilometer.bounds.simulated_audits import draw_worlds
 from epsilometer.bounds.simultaneous import Simultaneous
+from epsilometer.bounds.step_process import (
+    MOST_CANARIES,
+    StepProcess,
+    StepWealth,
+    bet_on_steps,
+    share_refuted_in_steps,
+)
 from epsilometer.bounds.strength import attack_strength
 from epsilometer.bounds.thresholds import BestOnSame, Fixed, Split, ThresholdStrategy, UnionBound
-from epsilometer.bounds.worlds import draw_worlds
 
 __all__ = [
     "BOUNDS",
     "METHODS",
+    "MOST_CANARIES",
     "BestOnSame",
     "ClaimTest",
     "ClopperPearson",
@@ -56,6 +64,8 @@ __all__ = [
     "Sequential",
     "Simultaneous",
     "Split",
+    "StepProcess",
+    "StepWealth",
     "StrengthLimit",
     "Threshold",
     "ThresholdStrategy",
@@ -63,6 +73,7 @@ __all__ = [
     "attack_strength",
     "bailey",
     "bayesian",
+    "bet_on_steps",
     "blind_spot",
     "clopper_pearson",
     "compare_bounds",
@@ -87,6 +98,7 @@ __all__ = [
     "refute_curve",
     "refute_one_run",
     "refute_step",
+    "share_refuted_in_steps",
     "trials_to_refute",
     "upper_limit",
 ]

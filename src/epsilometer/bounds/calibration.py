@@ -21,6 +21,7 @@ from epsilometer.bounds.result import Kind
 from epsilometer.claims import Floats, PointClaim
 from epsilometer.errors import unknown_name
 from epsilometer.evidence import OneRun, PairedRuns
+from epsilometer.figures import AlarmRate, FalseAlarms
 
 Sampler = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
 
@@ -137,6 +138,15 @@ class Cell:
             "rate": self.rate, "rate_low": low, "rate_high": high, "mean_bound": self.mean_bound,
             "tightness": self.tightness, "alpha": self.alpha,
         }  # fmt: skip
+
+
+def false_alarms(cells: Sequence[Cell]) -> FalseAlarms:
+    """The numbers of a picture of all."""
+    rates = (
+        AlarmRate(one.bound, one.mechanism, one.kind is Kind.CERTIFIED, one.exceeded, one.repetitions, *one.interval)
+        for one in cells
+    )
+    return FalseAlarms("How often a bound exceeds the truth", cells[0].alpha, tuple(rates))
 
 
 def calibrate_bounds(

@@ -11,8 +11,8 @@ from epsilometer import checks
 from epsilometer.bounds.method import MEANING, require_method_input
 from epsilometer.bounds.rates import epsilon_from_rates, gaussian_strength
 from epsilometer.bounds.result import ClaimTest, ErrorPair, Kind, LowerBound
+from epsilometer.bounds.simulated_audits import share_refuted
 from epsilometer.bounds.thresholds import Objective, ThresholdStrategy, UnionBound, certified_pair
-from epsilometer.bounds.worlds import share_refuted
 from epsilometer.claims import Claim, Floats, require_same_relation
 from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.evidence import Counts, PairedRuns
@@ -33,7 +33,7 @@ def clopper_pearson(
     for it. The set and its complement cost nothing extra: both use the same two limits.
 
     >>> print(clopper_pearson(Counts(tp=1000, fp=0, fn=0, tn=1000), delta=1e-5))
-    ε ≥ 5.601 at δ = 1e-05 (add-remove), certified, 0.95 confidence, clopper-pearson (counts)
+    ε ≥ 5.600 at δ = 1e-05 (add-remove), certified, 0.95 confidence, clopper-pearson (counts)
     """
     checks.delta(delta)
     require_independent_trials("clopper_pearson", evidence)

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from scipy import special
 
 from epsilometer import checks
-from epsilometer.bounds.chance import rng_for
 from epsilometer.bounds.method import MEANING, OneWay, best_reading, require_method_input, strongest
+from epsilometer.bounds.own_randomness import rng_for
 from epsilometer.bounds.rank_pairs import Family, Points, Single, rank_grid
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
-from epsilometer.bounds.worlds import share_refuted
+from epsilometer.bounds.simulated_audits import share_refuted
 from epsilometer.claims import Claim, Floats, require_same_relation
 from epsilometer.evidence import PairedRuns
 
@@ -122,8 +122,9 @@ class EProcess:
         in_trials: int,
         confidence: float = 0.95,
         group_size: int = 1,
+        repetitions: int = 200,
     ) -> float:
-        return share_refuted(self, claim, truth, out_trials, in_trials, confidence, group_size)
+        return share_refuted(self, claim, truth, out_trials, in_trials, confidence, group_size, repetitions)
 
     def as_seen_by(self, evidence: PairedRuns) -> EProcess:
         return self

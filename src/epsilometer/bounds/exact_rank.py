@@ -3,8 +3,8 @@
 A rank is fixed before the scores are seen; the threshold is the score that has it. The rates beyond it then have
 known laws (see rank_pairs.py), so that there is no nuisance parameter and no α/2 for each rate. A grid of ranks costs a
 union bound or, better, is calibrated by simulation at the least-favourable pair, which knows how the ranks depend on
-each other; the error of the simulation is paid for (see chance.py). Bounds on ε and tests of points go by that grid; a
-curve is tested by what all ranks show together (see rank_sums.py), which needs fewer trials.
+each other; the error of the simulation is paid for (see own_randomness.py). Bounds on ε and tests of points go by that
+grid; a curve is tested by what all ranks show together (see rank_sums.py), which needs fewer trials.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import ClassVar
 import numpy as np
 
 from epsilometer import checks
-from epsilometer.bounds.chance import most_hits
-from epsilometer.bounds.chance import p_value as simulated_p_value
 from epsilometer.bounds.method import MEANING, OneWay, best_reading, require_method_input, strongest
+from epsilometer.bounds.own_randomness import most_hits
+from epsilometer.bounds.own_randomness import p_value as simulated_p_value
 from epsilometer.bounds.rank_pairs import (
     Family,
     Points,

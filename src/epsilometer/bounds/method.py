@@ -54,7 +54,7 @@ class Method(Refuter, Protocol):
 class Sequential(Protocol):
     """A method that may look at any time, so that an audit can stop as soon as it has enough."""
 
-    def enough(self, evidence: PairedRuns, claim: Claim, delta: float, confidence: float) -> bool: ...
+    def enough(self, evidence: Any, claim: Claim, delta: float, confidence: float) -> bool: ...
 
 
 @dataclass(frozen=True)

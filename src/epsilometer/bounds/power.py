@@ -22,7 +22,7 @@ DEFAULT = ExactRank()
 def eps_opt(
     trials: int, confidence: float = 0.95, delta: float = 0.0, k: int = 1, method: Method | None = None
 ) -> float:
-    """The largest ε that `trials` perfect trials a world can prove, for worlds that differ in k records.
+    """The largest ε that `trials` perfect trials per world can prove, for worlds that differ in k records.
 
     Jagielski et al. (2020) call it ε_OPT, for a threshold known beforehand and Clopper–Pearson limits, as here
     unless a `method` is given. An exact rank test proves more with the same trials.
@@ -72,7 +72,7 @@ def refutation_power(
     method: Method = DEFAULT,
     group_size: int = 1,
 ) -> float:
-    """The probability that `trials` trials a world refute `claim` when the attacker attains the curve `truth`.
+    """The probability that `trials` trials per world refute `claim` when the attacker attains the curve `truth`.
 
     `group_size` is the number of records in which the worlds differ; `truth` is what the attacker attains between
     these worlds.
@@ -95,7 +95,7 @@ def trials_to_refute(
     method: Method = DEFAULT,
     group_size: int = 1,
 ) -> int | None:
-    """The trials a world with which `truth` refutes `claim` with probability `power`, to 1 %; None if over 10^8.
+    """The trials per world with which `truth` refutes `claim` with probability `power`, to 1 %; None if over 10^8.
 
     `truth` is the curve that the attacker attains: `PointClaim(ε', δ)` for a perfect attacker on a training
     that leaks exactly (ε', δ), `PointClaim(inf)` for one that is always right, `GaussianClaim(μ)` for one

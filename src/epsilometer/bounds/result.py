@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from epsilometer.claims import Claim, Relation
 from epsilometer.evidence import Counts
+from epsilometer.rounding import down
 
 
 class Kind(enum.StrEnum):
@@ -77,8 +78,10 @@ class RankTest:
         seen = f"TPR {1 - self.counts.fnr:.3f} at FPR {self.counts.fpr:.3f}"
         end = "highest" if self.higher == (self.of == "out") else "lowest"
         at = _where(self.threshold, self.higher, inclusive=self.of == "in")
+        world = "without" if self.of == "out" else "with"
+        planned = f"planned as the {_ordinal(self.rank)} {end} score {world} the canary"
         ties = ", ties broken at random" if self.ties else ""
-        return f"{seen} ({self.counts}, {at}: {_ordinal(self.rank)} {end} {self.of}-score{ties})"
+        return f"{seen} ({self.counts}, {at}, {planned}{ties})"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -110,7 +113,7 @@ class RankSumTest:
         at = _where(self.threshold, self.higher)
         ties = ", ties broken at random" if self.ties else ""
         seen = f"TPR {1 - self.counts.fnr:.3f} at FPR {self.counts.fpr:.3f}"
-        return f"p ≤ {self.p_value:.2g} over all thresholds, most at {seen} ({self.counts}, {at}{ties})"
+        return f"p ≤ {self.p_value:.2g} over all thresholds, clearest at {seen} ({self.counts}, {at}{ties})"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -171,13 +174,14 @@ class LowerBound:
         at = f"at δ = {self.delta:g} ({self.relation}{_groups(self.group_size)})"
         if self.kind is Kind.ESTIMATE:
             return f"ε ≈ {self.epsilon:.3f} {at}: an estimate, not a bound; {self.method}"
-        return f"ε ≥ {self.epsilon:.3f} {at}, {self.kind}, {self.confidence:.12g} confidence, {self.method}"
+        return f"ε ≥ {down(self.epsilon)} {at}, {self.kind}, {self.confidence:.12g} confidence, {self.method}"
 
     def __repr__(self) -> str:
         return f"LowerBound({self})"
 
     def to_dict(self) -> dict[str, Any]:
         return {
+            **self.proof.to_dict(),  # first: a proof has a kind and a method of its own, which are not the bound's
             "epsilon": self.epsilon,
             "delta": self.delta,
             "confidence": self.confidence,
@@ -185,7 +189,6 @@ class LowerBound:
             "method": self.method,
             "kind": self.kind.value,
             "group_size": self.group_size,
-            **self.proof.to_dict(),
         }
 
 
@@ -216,8 +219,8 @@ class ClaimTest:
             return str(self.proof)
         counts = getattr(self.proof, "counts", None)
         beyond = counts is not None and 1.0 - counts.fnr > self.claimed_tpr
-        chance = ", and chance as much as was seen" if beyond and not self.refuted else ""
-        return f"{self.proof}; the claim allows TPR {self.claimed_tpr:.3f}{chance}"
+        chance = ", and the excess is within chance" if beyond and not self.refuted else ""
+        return f"{self.proof}; the claim allows TPR {self.claimed_tpr:.3f} there{chance}"
 
     def __str__(self) -> str:
         verb = "refuted" if self.refuted else "not refuted"

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from epsilometer import checks
-from epsilometer.bounds.chance import most_hits
+from epsilometer.bounds.own_randomness import most_hits
 from epsilometer.bounds.rank_pairs import order_statistics, rank_grid
 from epsilometer.bounds.result import ErrorPair, Kind
 from epsilometer.bounds.thresholds import Objective

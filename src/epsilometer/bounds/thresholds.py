@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from epsilometer import checks
-from epsilometer.bounds.chance import rng_for
+from epsilometer.bounds.own_randomness import rng_for
 from epsilometer.bounds.rank_pairs import rank_grid
 from epsilometer.bounds.rates import upper_limit
 from epsilometer.bounds.result import ErrorPair, Kind

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.bounds.chance import rng_for
+from epsilometer.bounds.own_randomness import rng_for
 from epsilometer.claims import Floats
 from epsilometer.evidence import PairedRuns
 

@@ -16,21 +16,28 @@ from epsilometer.cli.audit import audit
 from epsilometer.cli.bound import bound, compare
 from epsilometer.cli.calibrate import calibrate
 from epsilometer.cli.catalogue import catalogue
+from epsilometer.cli.diff import diff
+from epsilometer.cli.inspect import inspect
 from epsilometer.cli.ladder import ladder
+from epsilometer.cli.mechanism import mechanism
 from epsilometer.cli.output import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, Interrupted, results_only, say
 from epsilometer.cli.power import power
+from epsilometer.cli.report import report
 from epsilometer.cli.reproduce import reproduce
 from epsilometer.cli.runs import runs
+from epsilometer.cli.serve import serve
 from epsilometer.cli.spec import check, init
+from epsilometer.cli.sweep import sweep
+from epsilometer.cli.watch import watch
 from epsilometer.errors import EpsilometerError, InvalidInput, one_line
 
 app = typer.Typer(
     name="epsilometer",
     help="Measures how private a machine-learning training really is: what theory promises, what an attack "
     "proves, and a verdict.\n\n"
-    "Exit codes: 0 consistent or inconclusive, 1 violated, 2 bad input, 3 internal error, 130 interrupted.",
+    "Exit codes: 0 consistent or inconclusive, 1 violated, 2 bad input, 3 internal error, 4 not as required, "
+    "130 interrupted.",
     invoke_without_command=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -39,19 +46,26 @@ app.command()(init)
 app.command()(check)
 app.command()(audit)
 app.command()(ladder)
+app.command()(sweep)
+app.command()(mechanism)
 app.command()(runs)
+app.command()(report)
+app.command()(diff)
+app.command()(serve)
 app.command()(account)
 app.command()(bound)
 app.command()(compare)
 app.command()(calibrate)
 app.command()(power)
 app.command()(reproduce)
+app.command(context_settings={"allow_interspersed_args": False})(watch)
+app.command(context_settings={"allow_interspersed_args": False})(inspect)
 app.command("list")(catalogue)
 
 
 _COMMANDS = (
-    "init", "check", "audit", "ladder", "runs", "account", "bound", "compare", "calibrate", "power", "reproduce",
-    "list",
+    "init", "check", "audit", "ladder", "sweep", "mechanism", "runs", "report", "diff", "serve", "account", "bound",
+    "compare", "calibrate", "power", "reproduce", "watch", "inspect", "list",
 )  # fmt: skip
 # Where the parser's own errors come from depends on the version of typer; their base class does not.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
@@ -74,13 +88,14 @@ def _root(
 
 def run() -> int:
     """Run the program for its exit code; mistakes of the user end in one line and code 2, never in 1, an accusation."""
-    with results_only() if "--json" in sys.argv else nullcontext():
+    own = _own(sys.argv)
+    with results_only() if "--json" in own and own[1] != "inspect" else nullcontext():  # inspect's goes to a file
         return _run()
 
 
 def _run() -> int:
     try:
-        _require_floats(sys.argv[1:])
+        _require_floats(_own(sys.argv[1:]))
         code = app(standalone_mode=False) or 0
         sys.stdout.flush()
         if code == INTERRUPTED:  # how newer versions of typer report Ctrl-C
@@ -88,16 +103,21 @@ def _run() -> int:
         return int(code)
     except InvalidInput as error:
         option = "--" + error.argument.replace("_", "-")
-        given = any(argument.split("=")[0] == option for argument in sys.argv[1:])
+        given = any(argument.split("=")[0] == option for argument in _own(sys.argv[1:]))
         shown = error.renamed(option) if given else error
-        say(f"epsilometer: {shown}" + ("" if error.remedy else f"; {_see_help(sys.argv[1:])}"))
+        say(f"epsilometer: {shown}" + ("" if error.remedy else f"; {_see_help(_own(sys.argv[1:]))}"))
     except Interrupted as stop:
         say(f"epsilometer: interrupted; {stop}")
         return INTERRUPTED
     except EpsilometerError as error:
         say(f"epsilometer: {error}")
     except _UsageError as error:
-        say(f"epsilometer: {_one_line(error, sys.argv[1:])}")
+        say(f"epsilometer: {_one_line(error, _own(sys.argv[1:]))}")
+    except SystemExit:
+        if not _completes(sys.argv[1:]):
+            raise
+        sys.stdout.flush()
+        return 0
     except (KeyboardInterrupt, typer.Abort):
         say("epsilometer: interrupted")
         return INTERRUPTED
@@ -112,6 +132,17 @@ def _run() -> int:
         say(f"epsilometer: internal error ({what}); EPSILOMETER_DEBUG=1 shows where")
         return INTERNAL_ERROR
     return BAD_INPUT
+
+
+def _completes(arguments: list[str]) -> bool:
+    """Whether a shell asks how a command goes on, or for the script that asks: typer ends the process then."""
+    wanted = arguments[:1] in (["--show-completion"], ["--install-completion"])
+    return wanted or "_EPSILOMETER_COMPLETE" in os.environ
+
+
+def _own(arguments: list[str]) -> list[str]:
+    """Those before `--`: what comes after it is a command of the user's own."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def _require_floats(arguments: list[str]) -> None:

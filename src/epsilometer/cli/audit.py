@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from epsilometer.cli.output import Interrupted, emit_json, say
+from epsilometer.cli.outlets import (
+    JunitFile,
+    MlflowExperiment,
+    ModelCardFile,
+    Require,
+    SummaryFile,
+    telling,
+    this_command,
+)
+from epsilometer.cli.output import Interrupted, emit_json, print_text, say
 from epsilometer.cli.plan import (
     Address,
     AdversaryName,
@@ -28,6 +37,7 @@ from epsilometer.cli.plan import (
     NoiseMultiplier,
     NoiseScale,
     Quiet,
+    Record,
     SampleRate,
     Score,
     Seed,
@@ -57,6 +67,7 @@ def audit(
     epsilon: Epsilon = None,
     delta: Delta = None,
     adversary: AdversaryName = None,
+    record: Record = None,
     bound: BoundName = None,
     noise_scale: NoiseScale = None,
     sample_rate: SampleRate = None,
@@ -69,11 +80,16 @@ def audit(
     data_dir: DataDir = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Directory for trials, result.json and scores.csv; a stopped audit continues there."),
+        typer.Option(help="Directory for trials, result.json, scores.csv, report.html; a stopped audit goes on there."),
     ] = None,
     executor: ExecutorName = "auto",
     workers: Workers = None,
     address: Address = None,
+    require: Require = None,
+    summary_file: SummaryFile = None,
+    junit: JunitFile = None,
+    model_card: ModelCardFile = None,
+    mlflow: MlflowExperiment = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -85,6 +101,9 @@ def audit(
 
     - `epsilometer audit mymodule:train --data my.npz --sample-rate 0.1 --noise-multiplier 2 --steps 100` holds it to
       the curve of what it says it does, which needs far fewer trials.
+
+    - `epsilometer audit mymodule:train --data my.npz --epsilon 3 --record mine.npz` asks whether a record of your own,
+      which comes to the data, can be told from the model; `--record 17` asks that of row 17.
 
     - `epsilometer audit` audits the embedded default: logistic regression on digits, claimed ε = 4.
 
@@ -99,14 +118,18 @@ def audit(
     - `epsilometer audit my.toml`, where the spec says `copies = [1, 2, 4, 8]`, lets a pilot choose.
 
     - `epsilometer audit my.toml --out results --executor ray --address 10.0.0.1:6379`
-    """
-    from epsilometer.auditing import Outcome, StoreError, TrialsFailed, executor_named, run, run_directory
-    from epsilometer.report import summary, to_json, write_results
 
+    - `epsilometer audit my.toml --require consistent --summary "$GITHUB_STEP_SUMMARY" --junit audit.xml` is for a CI.
+    """
+    from epsilometer.auditing import StoreError, TrialsFailed, executor_named, run, run_directory
+    from epsilometer.auditing.utility import with_accuracy
+    from epsilometer.report import finding_of, summary, to_json, write_results
+
+    others = telling(require, summary_file, junit, model_card, mlflow)
     plan, rivals = chosen_plan(
         spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet,
         data=data, delta=delta, score=score, isolation=isolation, time_limit=time_limit, deterministic=deterministic,
-        sample_rate=sample_rate, noise_multiplier=noise_multiplier, steps=steps,
+        sample_rate=sample_rate, noise_multiplier=noise_multiplier, steps=steps, record=record,
     )  # fmt: skip
     chosen_executor = executor_named(executor, workers, address)
     with ExitStack() as stack:
@@ -119,6 +142,8 @@ def audit(
         store = None if out is None else stack.enter_context(run_directory(out, plan))
         try:
             result = run(plan, told, store=store, executor=chosen_executor)
+            if store is not None:  # a report will tell it
+                result = with_accuracy(result, told, store=store, executor=chosen_executor)
         except KeyboardInterrupt:
             raise Interrupted(_how_to_continue(out, plan, store)) from None
         except (StoreError, TrialsFailed) as error:
@@ -127,12 +152,11 @@ def audit(
     if as_json:
         emit_json(to_json(result))
     else:
-        print(summary(result))
+        print_text(lambda width: summary(result, width))
     if out is not None:
-        written = write_results(out, result)
+        written = write_results(out, result, this_command())
         say(str(written) if written.paths else f"{out} had its results already")
-    if result.verdict.outcome is Outcome.VIOLATED:
-        raise typer.Exit(1)
+    others.finish(lambda command: finding_of(result, command), result.verdict.outcome)
 
 
 def _decided(
@@ -150,7 +174,7 @@ def _decided(
     with nullcontext() if out is None else pilot_directory(out) as store:
         choice = choose_adversary(plan, rivals, progress=told, store=store, executor=executor)
     expected = ", ".join(f"{one.adversary}: ε ≥ {one.expected:.3g}" for one in choice.candidates)
-    say(f"a pilot of {len(choice.chosen.pilot.out_scores)} trials a world expects {expected}")
+    say(f"a pilot of {len(choice.chosen.pilot.out_scores)} trials per world expects {expected}")
     return choice.plan
 
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from epsilometer.cli.output import emit_json, print_table, say
+from epsilometer.cli.outlets import JunitFile, MlflowExperiment, ModelCardFile, Require, SummaryFile, telling
+from epsilometer.cli.output import advise, emit_json, print_table, print_text, say
+from epsilometer.cli.schedule import BatchSize, Epochs, Records, rate_and_steps
 from epsilometer.errors import EvidenceMismatch, InvalidInput, unknown_name
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ OneRunFile = Annotated[
 CountsOption = Annotated[
     tuple[int, int, int, int] | None, typer.Option(help="Instead of scores.", metavar="TP FP FN TN")
 ]
-Delta = Annotated[float, typer.Option(help="δ.")]
+Delta = Annotated[float, typer.Option(help="δ, such as 1e-5; 0 for pure ε-DP.")]
 Confidence = Annotated[float, typer.Option(help="Of the bound.")]
 Threshold = Annotated[float | None, typer.Option(help="Fixed beforehand: member iff score > it.")]
 Guesses = Annotated[int | None, typer.Option(help="With --one-run: how many guesses, chosen beforehand.")]
@@ -46,6 +48,10 @@ InOrder = Annotated[
         "the order decides between canaries of one score.",
     ),
 ]
+_ADVICE = (
+    "Quote a certified bound whose method you chose before you looked. The largest of several fails more often than "
+    "its confidence says, and the kinds family, credible and estimate assume more than a claim can be refuted with."
+)
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
 
@@ -53,7 +59,7 @@ def bound(
     scores: Scores = None,
     counts: CountsOption = None,
     one_run: OneRunFile = None,
-    delta: Delta = 0.0,
+    delta: Delta = 1e-5,
     confidence: Confidence = 0.95,
     method: Annotated[
         str | None, typer.Option(help="A name of `epsilometer list`; default exact-rank, clopper-pearson (counts), "
@@ -73,8 +79,16 @@ def bound(
     ] = None,
     noise_multiplier: Annotated[float | None, typer.Option(help="σ of that training.")] = None,
     steps: Annotated[int | None, typer.Option(help="T of that training.")] = None,
+    epochs: Epochs = None,
+    batch_size: BatchSize = None,
+    records: Records = None,
     seed: Seed = 0,
     in_order: InOrder = False,
+    require: Require = None,
+    summary_file: SummaryFile = None,
+    junit: JunitFile = None,
+    model_card: ModelCardFile = None,
+    mlflow: MlflowExperiment = None,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """A lower bound on ε from an attack's scores or counts; with a claim, its test and a verdict.
@@ -91,13 +105,20 @@ def bound(
     - `epsilometer bound --counts 970 20 30 980 --delta 1e-5 --claim 3`
 
     - `epsilometer bound --one-run canaries.csv --delta 1e-5`
+
+    - `epsilometer bound scores.csv --delta 1e-5 --claim 3 --require consistent --junit bound.xml` is for a CI.
     """
     from epsilometer.bounds.catalogue import bound_named
     from epsilometer.cli.given import given
-    from epsilometer.cli.judge import NO_JUDGEMENT, claimed, judged
+    from epsilometer.cli.judge import NO_JUDGEMENT, claimed, found_by, headline_for, judged
 
     settings = _settings(counts, one_run, delta, confidence, threshold, guesses, direction, seed, in_order)
-    promise = claimed(claim, sample_rate, noise_multiplier, steps, delta, relation)
+    rate, count = rate_and_steps(sample_rate, steps, epochs, batch_size, records)
+    promise = claimed(claim, rate, noise_multiplier, count, delta, relation)
+    if require is not None and promise is None:
+        remedy = "add --claim, or --sample-rate, --noise-multiplier and --steps"
+        raise InvalidInput("--require", require, "a claim that could be consistent", remedy)
+    others = telling(require, summary_file, junit, model_card, mlflow)
     name = "fixed" if method is None and settings.threshold is not None else method
     read = given(scores, counts, one_run, group_size, relation, settings)
     try:
@@ -107,24 +128,37 @@ def bound(
         raise InvalidInput("--method", name, "a method for this evidence", str(error)) from None
     except InvalidInput as error:
         raise _as_option(error) from None
+    verdict = NO_JUDGEMENT if judgement is None else judgement.to_dict()
+    short = headline_for(read.evidence, found, judgement)
+    document = {
+        "headline": str(short),
+        "quote": short.quote,
+        "lower_bound": found.to_dict(),
+        **verdict,
+        "remarks": read.remarks,
+    }
     if as_json:
-        verdict = NO_JUDGEMENT if judgement is None else judgement.to_dict()
-        emit_json({"lower_bound": found.to_dict(), **verdict, "remarks": read.remarks})
+        emit_json(document)
     else:
+        from epsilometer.wrapping import told
+
         _remark(read.remarks)
-        print(found)
-        print(found.proof)
-        if judgement is not None:
-            print(judgement)
-    if judgement is not None and judgement.is_violated:
-        raise typer.Exit(1)
+        tested = [] if judgement is None else judgement.rows()
+        rows = [("bound", str(found)), ("", f"from {found.proof}"), *tested]
+        print_text(lambda width: told(short.sentences, rows, width))
+    file = scores or one_run
+    source = f"counts {read.evidence}" if file is None else "scores from stdin" if str(file) == "-" else str(file)
+    others.finish(
+        lambda command: found_by(source, read.evidence, found, judgement, document, command),
+        None if judgement is None else judgement.verdict.outcome,
+    )
 
 
 def compare(
     scores: Scores = None,
     counts: CountsOption = None,
     one_run: OneRunFile = None,
-    delta: Delta = 0.0,
+    delta: Delta = 1e-5,
     confidence: Confidence = 0.95,
     threshold: Threshold = None,
     guesses: Guesses = None,
@@ -137,7 +171,7 @@ def compare(
 ) -> None:
     """Every applicable bound in one table: ε, kind, and what it assumes.
 
-    Each holds with its confidence by itself. The largest of them does not: choose a method before you look.
+    Quote the one that you chose before you looked: the largest of several bounds fails more often than each of them.
 
     Examples:
 
@@ -148,6 +182,7 @@ def compare(
     from epsilometer.bounds import LowerBound
     from epsilometer.bounds.catalogue import BOUNDS, compare_bounds
     from epsilometer.cli.given import given
+    from epsilometer.rounding import down
 
     settings = _settings(counts, one_run, delta, confidence, threshold, guesses, direction, seed, in_order)
     read = given(scores, counts, one_run, group_size, relation, settings)
@@ -158,16 +193,17 @@ def compare(
     if as_json:
         bounds = {n: b.to_dict() if isinstance(b, LowerBound) else {"not_applicable": b} for n, b in found.items()}
         listed = {n: {**b, "assumes": BOUNDS[n].assumes} for n, b in bounds.items()}
-        emit_json({"bounds": listed, "remarks": read.remarks})
+        emit_json({"headline": _ADVICE, "bounds": listed, "remarks": read.remarks})
         return
+    advise(_ADVICE)
     _remark(read.remarks)
     print_table(
         ("bound", "ε", "kind", "assumes"),
         [
-            (n, f"{b.epsilon:.3f}", str(b.kind), BOUNDS[n].assumes) if isinstance(b, LowerBound) else (n, "–", "–", b)
+            (n, down(b.epsilon), str(b.kind), BOUNDS[n].assumes) if isinstance(b, LowerBound) else (n, "–", "–", b)
             for n, b in found.items()
         ],
-        f"Lower bounds on ε at δ = {delta:g}, {confidence:g} confidence each (not of the largest)",
+        f"Lower bounds on ε at δ = {delta:g}, {confidence:g} confidence each",
     )
 
 

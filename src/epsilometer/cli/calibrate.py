@@ -14,7 +14,7 @@ from epsilometer.errors import InvalidInput
 if TYPE_CHECKING:
     from epsilometer.bounds.calibration import Cell
 
-FILES = ("calibration.md", "calibration.svg", "calibration.json")
+FILES = ("calibration.md", "calibration.svg", "calibration.json", "report.html")
 HEADER = ("bound", "kind", "mechanism", "exceeds the truth", "95 % interval", "bound / truth")
 
 
@@ -22,10 +22,10 @@ def calibrate(
     repetitions: Annotated[int, typer.Option(help="Simulated audits for each bound and mechanism.")] = 200,
     trials: Annotated[int, typer.Option(help="Trials a world, or canaries.")] = 300,
     confidence: Annotated[float, typer.Option(help="Of the bounds.")] = 0.95,
-    bound: Annotated[list[str] | None, typer.Option(help="Only these; may be repeated.")] = None,
+    bound: Annotated[list[str] | None, typer.Option(help="Only these; may be given several times.")] = None,
     seed: Annotated[int, typer.Option(help="Of the simulations.")] = 0,
     out: Annotated[
-        Path | None, typer.Option(help="A folder for calibration.md, calibration.svg and calibration.json.")
+        Path | None, typer.Option(help="A folder for calibration.md, calibration.svg, calibration.json, report.html.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
@@ -51,12 +51,12 @@ def calibrate(
         repetitions=repetitions, trials=trials, alpha=alpha, bounds=bound, seed=seed, progress=progress
     )
     if out is not None:
-        _write(cells, out)
+        _write(cells, out, seed)
         say(f"wrote {', '.join(FILES)} in {out}")
     if as_json:
         emit_json({"cells": [cell.to_dict() for cell in cells]})
         return
-    print_table(HEADER, _rows(cells), f"{repetitions} audits of {trials} trials a world each, seed {seed}")
+    print_table(HEADER, _rows(cells), f"{repetitions} audits of {trials} trials per world each, seed {seed}")
 
 
 def _rows(cells: list[Cell]) -> list[tuple[str, ...]]:
@@ -84,23 +84,37 @@ def _prepare(out: Path) -> None:
             raise InvalidInput("--out", str(out), f"a folder without {name}", "name another one")
 
 
-def _write(cells: list[Cell], out: Path) -> None:
+def _write(cells: list[Cell], out: Path, seed: int) -> None:
     import json
 
     from epsilometer.auditing.whole_files import write_whole
+    from epsilometer.bounds.calibration import false_alarms
+    from epsilometer.figures.canvas import svg
     from epsilometer.plain import SCHEMA, plain
-    from epsilometer.report.figures import calibration_figure
+    from epsilometer.report import versions
+    from epsilometer.report.report_file import write_report
+    from epsilometer.report.seal import sealed
 
-    document = plain({"schema": SCHEMA, "cells": [cell.to_dict() for cell in cells]})
+    figure = false_alarms(cells)
+    document = plain(
+        {
+            "schema": SCHEMA,
+            "seed": seed,
+            "cells": [cell.to_dict() for cell in cells],
+            "figures": {"all": figure.to_dict()},
+            "versions": versions(),
+        }
+    )
     lines = ["| " + " | ".join(HEADER) + " |", "|---" * len(HEADER) + "|"]
     lines += ["| " + " | ".join(row) + " |" for row in _rows(cells)]
     texts = (
-        "\n".join(lines) + "\n",
-        calibration_figure(cells),
-        json.dumps(document, indent=2, allow_nan=False) + "\n",
+        ("\n".join(lines) + "\n").encode(),
+        sealed(svg(figure, alone=True)),
+        (json.dumps(document, indent=2, allow_nan=False) + "\n").encode(),
     )
     try:
-        for name, text in zip(FILES, texts, strict=True):
-            write_whole(out / name, text.encode())
+        for name, text in zip(FILES, texts, strict=False):
+            write_whole(out / name, text)
+        write_report(out, document)
     except OSError as error:
         raise InvalidInput("--out", str(out), f"a folder to write to ({error.strerror})") from None

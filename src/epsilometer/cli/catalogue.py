@@ -7,9 +7,14 @@ from typing import Annotated
 import typer
 
 from epsilometer.cli.output import emit_json, print_table
+from epsilometer.errors import unknown_name
 
 
 def catalogue(
+    kind: Annotated[
+        str | None,
+        typer.Argument(metavar="[KIND]", help="Only these, such as bounds or adversaries; without it, all."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """List adversaries, bounds, accountants, data sets, models, reproductions, executors and templates.
@@ -18,11 +23,14 @@ def catalogue(
 
     - `epsilometer list`
 
-    - `epsilometer list --json`
+    - `epsilometer list bounds`
+
+    - `epsilometer list adversaries --json`
     """
     from epsilometer.accounting import ACCOUNTANTS
     from epsilometer.adversaries import ADVERSARIES
     from epsilometer.auditing import EXECUTORS, TEMPLATES
+    from epsilometer.auditing.per_step import STEPWISE
     from epsilometer.bounds.catalogue import BOUNDS
     from epsilometer.data import DATASETS
     from epsilometer.reproductions import REPRODUCTIONS
@@ -30,7 +38,8 @@ def catalogue(
 
     sections = {
         "adversaries": {name: adversary.summary for name, adversary in ADVERSARIES.items()},
-        "bounds": {name: entry.summary for name, entry in BOUNDS.items()},
+        "bounds": {name: entry.summary for name, entry in BOUNDS.items()}
+        | {name: method.summary for name, method in STEPWISE.items()},
         "accountants": {name: accountant.summary for name, accountant in ACCOUNTANTS.items()},
         "datasets": {name: source.summary for name, source in DATASETS.items()},
         "models": dict(MODELS),
@@ -38,6 +47,10 @@ def catalogue(
         "executors": dict(EXECUTORS),
         "templates": dict(TEMPLATES),
     }
+    if kind is not None:
+        if kind not in sections:
+            raise unknown_name("KIND", kind, sections)
+        sections = {kind: sections[kind]}
     if as_json:
         emit_json(sections)
         return

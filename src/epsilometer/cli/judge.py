@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +13,12 @@ from epsilometer.evidence import Counts, OneRun, PairedRuns
 
 if TYPE_CHECKING:
     from epsilometer.auditing.verdict import Verdict
-    from epsilometer.bounds import ClaimTest, Method
+    from epsilometer.bounds import ClaimTest, LowerBound, Method
     from epsilometer.bounds.catalogue import Evidence, Settings
     from epsilometer.claims import Claim
+    from epsilometer.report import Finding, Headline
 
-MOST_COUNTED = 100_000  # trials a world of which power is simulated, for counts
+MOST_COUNTED = 100_000  # trials per world of which power is simulated, for counts
 
 
 @dataclass(frozen=True)
@@ -27,12 +30,13 @@ class Judgement:
     test: ClaimTest
     verdict: Verdict
 
-    @property
-    def is_violated(self) -> bool:
-        return self.verdict.outcome == "violated"
-
-    def __str__(self) -> str:
-        return f"claim: {self.test}\nverdict: {self.verdict}"
+    def rows(self) -> list[tuple[str, str]]:
+        """What was tested, how, and what could not be seen."""
+        return [
+            ("claim", str(self.test)),
+            ("verdict", str(self.verdict)),
+            ("cannot see", self.verdict.unseen),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """In the words of an audit's result."""
@@ -93,6 +97,68 @@ def judged(name: str | None, evidence: Evidence, settings: Settings, claim: Clai
         direction = "higher"
     test = method.test(evidence, claim, confidence=settings.confidence, direction=direction)
     return Judgement(claim, settings.delta, test, _verdict(evidence, test, method, direction))
+
+
+def headline_for(evidence: Evidence, low: LowerBound, judgement: Judgement | None) -> Headline:
+    """The answer in short: of a bound alone, or of a verdict too. Nothing is known of the training but its scores."""
+    from epsilometer.report.headline import headline
+
+    if judgement is None:
+        return headline(low)
+    scores = None if isinstance(evidence, Counts) else evidence
+    return headline(low, verdict=judgement.verdict, claim=judgement.claim, evidence=scores)
+
+
+def found_by(
+    source: str,
+    evidence: Evidence,
+    low: LowerBound,
+    judgement: Judgement | None,
+    document: dict[str, Any],
+    command: str,
+) -> Finding:
+    """What is told to others of a bound, and of a claim if one was tested; the scores came from `source`."""
+    from epsilometer.plain import plain
+    from epsilometer.report import Finding
+
+    document = plain(document)
+    question = {"source": source, "claim": document["claim"], "delta": low.delta, "method": low.method}
+    finding = Finding(
+        name=source,
+        key=hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16],
+        lower=low,
+        trials=_described(evidence),
+        trial_count=_counted(evidence),
+        threat_model="that of whoever made the scores: this program has seen nothing but them",
+        command=command,
+        headline=headline_for(evidence, low, judgement),
+        document=document,
+    )
+    if judgement is None:
+        return finding
+    claim, verdict = judgement.claim, judgement.verdict
+    epsilon = claim.epsilon_at(low.delta)
+    return replace(
+        finding,
+        claim=f"ε = {epsilon:.4g} at δ = {low.delta:g} ({claim.relation}): {claim.describe()}",
+        claimed_epsilon=epsilon,
+        comparison=judgement.test.comparison,
+        outcome=verdict.outcome.value,
+        reason=verdict.reason,
+        power=verdict.power,
+        blind_spot=verdict.blind_spot,
+    )
+
+
+def _described(evidence: Evidence) -> str:
+    return f"trainings counted: {evidence}" if isinstance(evidence, Counts) else evidence.describe()
+
+
+def _counted(evidence: Evidence) -> int:
+    """The fewest trainings of a world; or the canaries of one."""
+    if isinstance(evidence, Counts):
+        return min(evidence.out_trials, evidence.in_trials)
+    return len(evidence.scores) if isinstance(evidence, OneRun) else min(evidence.sizes.values())
 
 
 def _method(name: str | None, evidence: Evidence, settings: Settings) -> Method:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from epsilometer.cli.output import number
+from epsilometer.cli.output import number, print_table, print_text
 from epsilometer.cli.plan import (
     Address,
     AsJson,
@@ -24,9 +24,12 @@ from epsilometer.cli.plan import (
     chosen_plan,
 )
 from epsilometer.cli.reproduce import measure_cells
+from epsilometer.wrapping import wrapped
 
 if TYPE_CHECKING:
     from epsilometer.reproductions import Reproduction, Row
+
+HEADER = ("adversary", "certified ε ≥", "if DP-SGD", "single steps", "verdict")
 
 
 def ladder(
@@ -62,7 +65,7 @@ def ladder(
     from epsilometer.adversaries import LADDER
     from epsilometer.auditing import executor_named
     from epsilometer.plain import plain
-    from epsilometer.reproductions import Session, ladder_of
+    from epsilometer.reproductions import Session, ladder_headline, ladder_of
 
     plan, _ = chosen_plan(
         spec, trials, confidence, seed, epsilon, "api", None, noise_scale, data_dir, quiet, own_bound=False
@@ -83,15 +86,31 @@ def ladder(
         absent = [name for name in LADDER if {"adversary": name} not in chosen.cells]
         if absent:
             print(f"not granted ({plan.access}): {', '.join(absent)}")
+
+    def summed_up(rows: list[Row]) -> dict[str, str | None]:
+        short = ladder_headline(plan, rows)
+        return {"headline": str(short), "quote": short.quote, "verdict": short.verdict}
+
     rows = measure_cells(
         chosen, chosen.cells, plain({**settings, "access": str(plan.access)}), out, session,
-        quiet=quiet, as_json=as_json, line=line,
+        quiet=quiet, as_json=as_json, line=line, summed_up=summed_up,
     )  # fmt: skip
-    violated = [row.cell["adversary"] for row in rows if row.details.get("violated")]
+    short = ladder_headline(plan, rows)
     if not as_json:
-        print(f"verdict: {'violated, by ' + ', '.join(violated) if violated else 'no violation found'}")
-    if violated:
+        print()
+        print_table(HEADER, [_cells(row) for row in rows])
+        print()
+        print_text(lambda width: "\n".join(wrapped(sentence, width) for sentence in short.sentences))
+    if short.verdict == "violated":
         raise typer.Exit(1)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    details = row.details
+    if "note" in details:
+        return (row.cell["adversary"], "–", "–", "–", "not played")
+    numbers = (row.measured, details["family"], details["per_step"])
+    return (row.cell["adversary"], *(number(value, 3) for value in numbers), details.get("verdict", "–"))
 
 
 def _line(row: Row, best: float) -> str:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, TextIO
 
 from epsilometer.errors import EpsilometerError
 from epsilometer.plain import SCHEMA, plain
+from epsilometer.wrapping import told, wrapped
 
 BAD_INPUT = 2
 INTERNAL_ERROR = 3
+TOO_WEAK = 4  # `--require consistent`, and the audit could not say so
 INTERRUPTED = 130
+
+
+_NARROWEST = 40  # columns to write in, however few a terminal says it has
+_COLOURS = {"violated": "bold red", "consistent": "bold green", "inconclusive": "bold yellow"}
 
 
 class Interrupted(EpsilometerError):
@@ -66,18 +73,64 @@ def number(value: float | int | None, digits: int = 4) -> str:
     return "∞" if math.isinf(value) else f"{value:.{digits}g}"
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """A table on stdout: drawn in a terminal, tab-separated in a pipe."""
+def width() -> int | None:
+    """The columns of the terminal that stdout is; none in a pipe, where lines stay whole for whoever searches them."""
     if not sys.stdout.isatty():
-        for row in (columns, *rows):
-            print("\t".join(visible(cell) for cell in row))
+        return None
+    try:
+        columns = int(os.environ.get("COLUMNS", "")) or os.get_terminal_size(sys.stdout.fileno()).columns
+    except (ValueError, OSError):
+        try:
+            columns = os.get_terminal_size(sys.stdout.fileno()).columns
+        except (ValueError, OSError):
+            columns = 80
+    return max(columns, _NARROWEST)
+
+
+def print_text(text_of: Callable[[int | None], str]) -> None:
+    """A text on stdout, wrapped to the terminal. A verdict in front is coloured there, unless NO_COLOR says not to."""
+    columns = width()
+    text = "\n".join(visible(line) for line in text_of(columns).split("\n"))
+    verdict = next((word for word in _COLOURS if text.startswith(word)), None)
+    if columns is None or verdict is None:
+        print(text)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    styled = Text(text)  # no markup: paths have brackets too
+    styled.stylize(_COLOURS[verdict], 0, len(verdict))
+    Console(file=sys.stdout, highlight=False, soft_wrap=True).print(styled)
+
+
+def advise(text: str) -> None:
+    """What to know about a table before it is read; a pipe gets the table alone."""
+    if width() is not None:
+        print_text(lambda columns: wrapped(text, columns))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """A table on stdout: drawn in a terminal, tab-separated in a pipe. Where words would not fit, a block a row."""
+    shown = [[visible(cell) for cell in row] for row in rows]
+    room = width()
+    if room is None:
+        for row in (columns, *shown):
+            print("\t".join(row))
+        return
+    widest = [max(len(word) for cell in (name, *cells) for word in cell.split() or [""])
+              for name, *cells in zip(columns, *shown, strict=True)]  # fmt: skip
+    if sum(widest) + 2 * len(columns) > room:
+        blocks = [told((), list(zip(columns, row, strict=True)), room) for row in shown]
+        print("\n\n".join([*([title] if title else []), *blocks]))
         return
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*columns, title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
-    for row in rows:
-        table.add_row(*(Text(visible(cell)) for cell in row))  # no markup: paths have brackets too
-    Console().print(table)
+    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, least in zip(columns, widest, strict=True):
+        table.add_column(name, min_width=least)
+    for row in shown:
+        table.add_row(*map(Text, row))  # no markup: paths have brackets too
+    Console(file=sys.stdout, width=room).print(table)

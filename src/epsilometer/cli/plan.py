@@ -31,7 +31,7 @@ Score = Annotated[
     typer.Option(help="For a training of your own: mymodule:score, of (model, (x, y)); higher is member."),
 ]
 Isolation = Annotated[
-    str | None, typer.Option(help="For a training of your own: none, or process (each in a process of its own).")
+    str | None, typer.Option(help="For a training of your own: none, process (each has its own), or here (this one).")
 ]
 SampleRate = Annotated[
     float | None, typer.Option(help="What a training of your own says it does, if it is DP-SGD: claims its curve.")
@@ -43,13 +43,23 @@ Deterministic = Annotated[
     typer.Option("--deterministic/--not-deterministic", help="Whether a training of your own follows from its seed."),
 ]
 TimeLimit = Annotated[float | None, typer.Option(help="Seconds that one training of your own may take.")]
-Trials = Annotated[int | None, typer.Option(help="Trainings in each world, or with all canaries.")]
-Confidence = Annotated[float | None, typer.Option(help="Of the lower bound and of a violation.")]
+Trials = Annotated[
+    int | None,
+    typer.Option(help="Trainings in each world, such as 500, or with all canaries; chosen before anything is seen."),
+]
+Confidence = Annotated[float | None, typer.Option(help="Of the lower bound and of a violation, such as 0.95.")]
 Seed = Annotated[int | None, typer.Option(help="Every trial follows from it.")]
 Epsilon = Annotated[
     float | None, typer.Option(help="The claimed ε; the noise is calibrated to it, whatever the spec says.")
 ]
 AdversaryName = Annotated[str | None, typer.Option("--adversary", help="Who attacks: see `epsilometer list`.")]
+Record = Annotated[
+    str | None,
+    typer.Option(
+        help="Which record is attacked, by api (the usual adversary then) or learned: a row number of the data, or a "
+        "file with one of your own (.npz, .csv, .parquet), which comes to the data."
+    ),
+]
 BoundName = Annotated[
     str | None, typer.Option("--bound", help="How scores are judged: see `epsilometer list`; eprocess may stop early.")
 ]
@@ -76,6 +86,7 @@ _OWN = {  # options of a training of the user's own, and their keys in a spec
     "sample_rate": ("subject", "sample_rate"),
     "noise_multiplier": ("subject", "noise_multiplier"),
     "steps": ("subject", "steps"),
+    "record": ("adversary", "record"),
 }
 
 
@@ -86,6 +97,14 @@ def _training(spec: str | Path | None) -> str | None:
         raise InvalidInput("TRAINING", text, "a spec, or a function after a colon", f"did you mean {text}:train?")
     named = ":" in text and not Path(text).exists()
     return text if named else None
+
+
+def _row_or_file(record: object) -> object:
+    """What --record says: a row number, if it is one."""
+    try:
+        return int(record) if isinstance(record, str) and record.isdecimal() else record
+    except ValueError:  # thousands of digits
+        raise InvalidInput("--record", "thousands of digits", "a row number, or a file") from None
 
 
 def chosen_plan(
@@ -119,6 +138,7 @@ def chosen_plan(
         ("faults", "noise_scale"): ("--noise-scale", noise_scale),
         **{key: (f"--{name.replace('_', '-')}", own_training.get(name)) for name, key in _OWN.items()},
     }
+    options["adversary", "record"] = ("--record", _row_or_file(own_training.get("record")))
     training = _training(spec)
     if training is not None:
         options["subject", "train"] = ("TRAINING", training)
@@ -137,6 +157,8 @@ def chosen_plan(
             values["audit"].pop(key, None)
     if adversary is not None and adversary != values["adversary"].get("name"):
         values["adversary"] = {}  # another adversary has other settings
+    if own_training.get("record") is not None:
+        values["adversary"].setdefault("name", "api")  # whom the option is for
     given = {"data.directory": "--data-dir"} if data_dir is not None else {}
     for (section, key), (option, value) in options.items():
         if value is not None:

@@ -21,7 +21,7 @@ def power(
     probability: Annotated[float, typer.Option(help="With which the refutation is to succeed.")] = 0.95,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """How many trials a world it takes to refute a claim.
+    """How many trials per world it takes to refute a claim.
 
     Three attackers: one who is always right, one who attains the whole (ε', δ) region, one who sees Gaussian
     scores. Two claims: the point (ε, δ), and the Gaussian curve through it, which takes far fewer trials.
@@ -70,7 +70,7 @@ def power(
         )
         return
     print_table(
-        ("attacker", "claim", "trials a world"),
+        ("attacker", "claim", "trials per world"),
         [(a, c, "over 100 million" if n is None else number(n)) for a, c, n in rows],
         f"To refute ε = {epsilon:g} at δ = {delta:g} with {confidence:g} confidence and probability {probability:g}",
     )

@@ -82,6 +82,10 @@ class _Lines:
         self._tenths, self._when = 0, time.monotonic()
 
     def __call__(self, now: Snapshot) -> None:
+        if now.judging:
+            if self._tenths:  # of a run that was finished before, nothing was said so far
+                say(f"{now.adversary}: {now.done} trials{_state(now)}")
+            return
         tenths = now.done * 10 // now.total
         if tenths != self._tenths or time.monotonic() - self._when > _SECONDS:
             self._tenths, self._when = tenths, time.monotonic()
@@ -91,6 +95,8 @@ class _Lines:
 def _state(now: Snapshot) -> str:
     from epsilometer.report import duration
 
+    if now.judging:
+        return ", judging what they show …"
     parts = [] if now.rate is None else [f"{now.rate:.3g}/s"]
     if now.seconds_left is not None and now.done < now.total:
         parts.append(f"{duration(now.seconds_left)} left")

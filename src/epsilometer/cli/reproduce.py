@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-import textwrap
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epsilometer.cli.output import Interrupted, emit_json, number, say
+from epsilometer.cli.output import Interrupted, emit_json, number, print_text, say
 from epsilometer.cli.plan import Address, AsJson, DataDir, ExecutorName, Quiet, Workers
 from epsilometer.cli.progress import broken_pipes_are_errors, downloads, progress
 from epsilometer.errors import EpsilometerError, InvalidInput
+from epsilometer.wrapping import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -68,11 +68,13 @@ def measure_cells(
     *,
     quiet: bool,
     as_json: bool,
-    line: Callable[[Reproduction, Row], str],
+    line: Callable[[Reproduction, Row], str] | None,
+    summed_up: Callable[[list[Row]], dict[str, Any]] | None = None,
 ) -> list[Row]:
-    """Measure cell after cell, telling each as it comes; in `out` a stopped run continues."""
+    """Measure cell after cell, telling each as it comes if a `line` says how; in `out` a stopped run continues. JSON
+    begins with how they are `summed_up`."""
     from epsilometer.auditing import StoreError, TrialsFailed
-    from epsilometer.reproductions import VIEWS, reproduction_directory, write_rows
+    from epsilometer.reproductions import reproduction_directory, write_rows
 
     rows: list[Row] = []
     written: list[Path] = []
@@ -81,7 +83,7 @@ def measure_cells(
         stack.enter_context(broken_pipes_are_errors())
         session = replace(session, download=downloads(quiet))
         if store is not None:
-            session = replace(session, store=store)
+            session = replace(session, store=store, directory=out)
         try:
             for number_of, cell in enumerate(cells, start=1):
                 if not quiet:
@@ -91,7 +93,7 @@ def measure_cells(
                 rows.append(row)
                 if out is not None:
                     written = write_rows(out, chosen, settings, rows)
-                if not as_json:
+                if not as_json and line is not None:
                     print(line(chosen, row), flush=True)
         except KeyboardInterrupt:
             raise Interrupted(_how_to_continue(out, store, rows)) from None
@@ -100,14 +102,27 @@ def measure_cells(
         except InvalidInput as error:
             raise error.renamed("--data-dir") if error.argument == "data.directory" else error from None
     if as_json:
-        emit_json({"settings": settings, "about": chosen.about, "rows": [row.to_dict() for row in rows]})
+        first = {} if summed_up is None else summed_up(rows)
+        emit_json({**first, "settings": settings, "about": chosen.about, "rows": [row.to_dict() for row in rows]})
     else:
-        print("", *textwrap.wrap(chosen.about, 100), sep="\n")
+        print()
+        print_text(lambda columns: wrapped(chosen.about, columns))
     if written:
-        say(f"wrote {', '.join(str(path) for path in written)}")
-        for kept in {written[0].with_name(name) for name in VIEWS}.difference(written):
-            say(f"kept {kept}, which was changed; move it away and run the same again to have it anew")
+        _tell_what_is_written(written)
     return rows
+
+
+def _tell_what_is_written(written: list[Path]) -> None:
+    """Write the report as well, and say what is new and what was kept."""
+    from epsilometer.report.report_file import write_report
+    from epsilometer.reproductions import VIEWS
+
+    report, changed = write_report(written[0].parent)
+    say(f"wrote {', '.join(str(path) for path in (*written, report))}")
+    if changed is not None:
+        say(f"what was in {report} was changed, and is kept as {changed}")
+    for kept in {written[0].with_name(name) for name in VIEWS}.difference(written):
+        say(f"kept {kept}, which was changed; move it away and run the same again to have it anew")
 
 
 def _line(of: Reproduction, row: Row) -> str:
@@ -127,9 +142,11 @@ def _shown(value: object) -> str:
 
 
 def _how_to_continue(out: Path | None, store: SqliteStore | None, rows: list[Row]) -> str:
-    if store is None:
+    from epsilometer.reproductions import has_trials
+
+    if store is None or out is None:
         return "nothing is kept without --out DIR"
     with suppress(EpsilometerError):
-        if not rows and not any(run.trials for run in store.runs()):
+        if not rows and not has_trials(out, store):
             return "nothing was stored yet"
     return f"what was played is stored in {out}; to continue: {shlex.join(['epsilometer', *sys.argv[1:]])}"

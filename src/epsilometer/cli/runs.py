@@ -9,9 +9,10 @@ import typer
 
 from epsilometer.cli.output import emit_json, number, print_table, say
 from epsilometer.errors import EpsilometerError, InvalidInput
+from epsilometer.rounding import down
 
 if TYPE_CHECKING:
-    from epsilometer.auditing import StoredRun
+    from epsilometer.several import KnownRun
 
 _COLUMNS = ("run", "state", "trials", "claimed", "proved", "adversary", "verdict", "time")
 Listed = tuple[dict[str, Any], list[str]]  # a run for programs, and as cells of the table
@@ -66,47 +67,35 @@ def _stores(directory: Path) -> tuple[list[Path], bool]:
 
 def _listed(path: Path, alone: bool) -> list[Listed]:
     """What is known of the runs in one store; a store that cannot be read must not hide the others."""
+    from epsilometer.auditing import RESULTS
+    from epsilometer.several import runs_in
+
     try:
-        return [(row, [_text(column, row) for column in _COLUMNS]) for row in _rows(path)]
-    except EpsilometerError as error:
-        odd: EpsilometerError = error
-    except OSError as error:
-        expected = f"a file that can be read ({error.strerror})"
-        odd = InvalidInput("store", str(path), expected, "check its permissions")
-    except (KeyError, TypeError, ValueError, AttributeError) as error:  # it is whole, but not what we write
-        expected = f"a run as this version writes it ({type(error).__name__}: {error})"
-        odd = InvalidInput("store", str(path), expected, "look at it with the version that has made it")
-    if alone:
-        raise odd
-    say(f"epsilometer: {odd}")
-    return []
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    from epsilometer.auditing import RESULTS, SqliteStore
-
-    with SqliteStore.reading(path) as store:
-        driven, found = store.is_driven, [run for run in store.runs() if not run.is_part]
+        found = runs_in(path)
+    except EpsilometerError as odd:
+        if alone:
+            raise
+        say(f"epsilometer: {odd}")
+        return []
     if not found and (path.parent / RESULTS[0]).is_file():
-        say(f"{path.parent}: a reproduction that needs no trials")
+        say(f"{path.parent}: a table without trials of its own")
     elif not found:
         say(f"{path}: no plan is stored; if it was copied, was {path.name}-wal left behind?")
-    return [_row(path.parent, run, driven) for run in found]
+    rows = [_row(run) for run in found]
+    return [(row, [_text(column, row) for column in _COLUMNS]) for row in rows]
 
 
-def _row(where: Path, run: StoredRun, driven: bool) -> dict[str, Any]:
-    plan, end = run.plan, run.conclusion or {}
-    finished = "stopped early" if end.get("stopped_early") else "finished"
+def _row(run: KnownRun) -> dict[str, Any]:
     return {
-        "run": str(where),
-        "state": finished if end else "running" if driven else "interrupted",
-        "trials": {"done": run.trials, "of": run.total},
-        "claimed": run.claimed_epsilon,
-        "delta": plan["delta"],
-        "proved": end.get("lower_bound", {}).get("epsilon"),
-        "adversary": plan["adversary"]["name"],
-        "verdict": end.get("verdict", {}).get("outcome"),
-        "faults": plan.get("faults", {}),
+        "run": str(run.where),
+        "state": run.state,
+        "trials": {"done": run.done, "of": run.total},
+        "claimed": run.claimed,
+        "delta": run.delta,
+        "proved": run.proved,
+        "adversary": run.adversary,
+        "verdict": run.outcome,
+        "faults": run.plan.get("faults", {}),
         "time": run.seconds,
         "begun": run.begun,
         "plan_sha256": run.fingerprint,
@@ -121,6 +110,8 @@ def _text(column: str, row: dict[str, Any]) -> str:
         return f"{value['done']} of {value['of']}"
     if column == "time":
         return duration(value)
+    if column == "proved" and value is not None:
+        return down(value)
     if column == "verdict" and row["faults"].get("noise_scale", 1) != 1:
         return f"{value or '–'} (fault injected)"
     return value if isinstance(value, str) else number(value, 3)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from epsilometer.cli.output import emit_json, say
+from epsilometer.cli.output import emit_json, print_text, say
 from epsilometer.cli.plan import (
     AdversaryName,
     AsJson,
@@ -22,6 +22,7 @@ from epsilometer.cli.plan import (
     Isolation,
     NoiseMultiplier,
     NoiseScale,
+    Record,
     SampleRate,
     Score,
     Seed,
@@ -77,6 +78,7 @@ def check(
     epsilon: Epsilon = None,
     delta: Delta = None,
     adversary: AdversaryName = None,
+    record: Record = None,
     bound: BoundName = None,
     noise_scale: NoiseScale = None,
     sample_rate: SampleRate = None,
@@ -103,14 +105,14 @@ def check(
     plan, rivals = chosen_plan(
         spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet=False,
         data=data, delta=delta, score=score, isolation=isolation, time_limit=time_limit, deterministic=deterministic,
-        sample_rate=sample_rate, noise_multiplier=noise_multiplier, steps=steps,
+        sample_rate=sample_rate, noise_multiplier=noise_multiplier, steps=steps, record=record,
     )  # fmt: skip
     say("playing a few trials, and working out what all could show …")
     seen = preview(plan)
     if as_json:
         emit_json({"plan": plan.to_dict(), "plan_sha256": plan.fingerprint(), **seen.to_dict()})
         return
-    print(describe_preview(seen))
+    print_text(lambda width: describe_preview(seen, width))
     if len(rivals) > 1:
         pilot = 2 * pilot_trials(plan) * len(rivals)
         seconds = duration(seen.seconds * pilot / seen.trials)

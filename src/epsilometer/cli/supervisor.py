@@ -16,10 +16,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from epsilometer.cli.output import INTERNAL_ERROR, INTERRUPTED, say
+from epsilometer.cli.output import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, say
 from epsilometer.cli.streams import open_closed_streams, set_stdout_apart
 
 _PATIENCE = 10.0  # seconds to stop in, after which one more Ctrl-C ends the work at once
+_DEAF = 60  # seconds after which work that does not stop is ended without one more
+_LEAST_MEMORY = 384  # MiB of address space; with less, OpenBLAS tries for ever, or sends SIGINT to its own process
 _SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
 _SET_PARENT_DEATH_SIGNAL = 1  # of Linux' prctl
 
@@ -28,8 +30,19 @@ def main() -> None:
     """Run the program; no end but a reported verdict is exit code 1."""
     open_closed_streams()
     if hasattr(os, "fork"):
-        sys.exit(_supervise(_program))
+        sys.exit(_too_little_memory() or _supervise(_program))
     sys.exit(_program())  # pragma: no cover
+
+
+def _too_little_memory() -> int:
+    """The exit code where no library would work, else 0."""
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY or limit >= _LEAST_MEMORY << 20:
+        return 0
+    say(f"epsilometer: ulimit -v = {limit >> 10}: expected at least {_LEAST_MEMORY << 10} (KiB); allow for more memory")
+    return BAD_INPUT
 
 
 def _program() -> int:
@@ -80,9 +93,19 @@ class _Stopper:
 
     def __call__(self, number: int, _: Any) -> None:
         now = time.monotonic()
+        if not self.first and "--" not in sys.argv:  # a command of the user's own may take its time
+            signal.signal(signal.SIGALRM, self._end)
+            signal.alarm(_DEAF)
         self.first = self.first or now
+        self._send(signal.SIGKILL if now - self.first > _PATIENCE else number)
+
+    def _end(self, *_: Any) -> None:
+        """Compiled code hears nothing until it is done, if ever; `timeout` asks once."""
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: int) -> None:
         with suppress(ProcessLookupError):
-            os.kill(self._child, signal.SIGKILL if now - self.first > _PATIENCE else number)
+            os.kill(self._child, number)
 
 
 def _unexplained(code: int, stopped: bool) -> int:
@@ -108,6 +131,8 @@ def _how_it_ended(code: int) -> str:
 
 
 def _how_to_continue(arguments: Sequence[str]) -> str:
+    if "--" in arguments:  # a command of the user's own, which is not continued
+        return ""
     if not any(argument == "--out" or argument.startswith("--out=") for argument in arguments):
         return ""
     return f"; finished trials are stored; to continue: {shlex.join(['epsilometer', *arguments])}"

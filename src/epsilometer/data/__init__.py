@@ -17,7 +17,8 @@ from epsilometer.data.features import Extractor, FeatureDataset
 from epsilometer.data.files import Files
 from epsilometer.data.location30 import location30
 from epsilometer.data.mnist import MNIST
-from epsilometer.data.own import own_data
+from epsilometer.data.own import SUFFIXES, own_data, read_pairs
+from epsilometer.data.own_record import OwnRecord
 from epsilometer.data.purchase100 import purchase100
 from epsilometer.data.regression import RegressionData
 from epsilometer.data.request import TEST, TRAIN, Request, Source
@@ -70,13 +71,16 @@ def load(
 
 __all__ = [
     "DATASETS",
+    "SUFFIXES",
     "Dataset",
     "Extractor",
     "FeatureDataset",
+    "OwnRecord",
     "Progress",
     "RegressionData",
     "Source",
     "digits",
     "load",
     "own_data",
+    "read_pairs",
 ]

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from epsilometer.data.dataset import Dataset
 from epsilometer.data.download import Remote
-from epsilometer.data.files import together
-from epsilometer.data.reading import contents, reading
+from epsilometer.data.files import all_in_one_folder
 from epsilometer.data.request import TEST, Request
+from epsilometer.data.untrusted_files import contents, reading
 
 _ADDRESS = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
 FILES = (
@@ -30,7 +30,7 @@ def adult(request: Request) -> Dataset:
     """
     remotes = FILES if request.part == TEST else FILES[:1]
     wanted = [(remote.file, f"{remote.file}.gz") for remote in remotes]
-    found = (together(folder, *wanted) for folder in request.files.folders("adult"))
+    found = (all_in_one_folder(folder, *wanted) for folder in request.files.folders("adult"))
     paths = next((paths for paths in found if paths), None) or request.files.get("adult", remotes)
     tables = [_table(path) for path in paths]  # the scales are the training part's
     with reading(paths[-1], "numbers in the columns of numbers"):

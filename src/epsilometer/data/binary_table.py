@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.data.dataset import Dataset
-from epsilometer.data.reading import members
 from epsilometer.data.request import TEST, Request
+from epsilometer.data.untrusted_files import members
 
 PART = 10_000
 """Records for training, and as many for testing, as Jayaraman and Evans (2019) take of Purchase-100 and Texas-100."""

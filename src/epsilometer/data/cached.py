@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.data.files import cache_directory
-from epsilometer.data.reading import arrays
+from epsilometer.data.untrusted_files import arrays
 from epsilometer.errors import InvalidInput
 
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from epsilometer.data.dataset import Dataset
 from epsilometer.data.download import Remote
-from epsilometer.data.files import together
+from epsilometer.data.files import all_in_one_folder
 from epsilometer.data.images import image_dataset
-from epsilometer.data.reading import arrays, broken, contents, members
 from epsilometer.data.request import TEST, TRAIN, Request
 from epsilometer.data.selection import class_labels, class_numbers
+from epsilometer.data.untrusted_files import arrays, broken, contents, members
 
 CLASS_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 ARCHIVE = Remote(
@@ -45,14 +45,14 @@ def _found(request: Request) -> Iterator[_Images]:
     batches = _BATCHES[request.part]
     folders = list(request.files.folders("cifar10"))
     for folder in folders:
-        if paths := together(folder, [ARCHIVE.file]):
+        if paths := all_in_one_folder(folder, [ARCHIVE.file]):
             yield _archive(paths[0], batches)
         for place in (folder, folder / "cifar-10-batches-bin"):
-            if paths := together(place, *([name] for name in batches)):
+            if paths := all_in_one_folder(place, *([name] for name in batches)):
                 yield _records([(path, contents(path)) for path in paths])
     for folder in folders:
         for name in EXTRACTS:
-            if (paths := together(folder, [name])) and (images := _extract(paths[0], request)):
+            if (paths := all_in_one_folder(folder, [name])) and (images := _extract(paths[0], request)):
                 yield images
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from epsilometer.data.dataset import Dataset
-from epsilometer.data.reading import arrays, broken, reading
 from epsilometer.data.selection import select
+from epsilometer.data.untrusted_files import arrays, broken, reading
 from epsilometer.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ class Files:
 
     def first(self, name: str, *names: str) -> Path | None:
         """The first file that has one of these names."""
-        found = (together(folder, names) for folder in self.folders(name))
+        found = (all_in_one_folder(folder, names) for folder in self.folders(name))
         return next((paths[0] for paths in found if paths), None)
 
     def get(self, name: str, remotes: Sequence[Remote]) -> list[Path]:
@@ -64,7 +64,7 @@ class Files:
         ]
 
 
-def together(folder: Path, *wanted: Sequence[str]) -> list[Path]:
+def all_in_one_folder(folder: Path, *wanted: Sequence[str]) -> list[Path]:
     """Paths in one folder, one for each file wanted (each under any of its names); empty unless all are there."""
     paths = [next((folder / name for name in names if (folder / name).is_file()), None) for names in wanted]
     return [path for path in paths if path is not None] if None not in paths else []

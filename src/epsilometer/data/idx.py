@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from epsilometer.data.dataset import Dataset
 from epsilometer.data.download import Remote
-from epsilometer.data.files import together
+from epsilometer.data.files import all_in_one_folder
 from epsilometer.data.images import image_dataset
-from epsilometer.data.reading import arrays, broken, contents
 from epsilometer.data.request import TEST, TRAIN, Request
+from epsilometer.data.untrusted_files import arrays, broken, contents
 from epsilometer.errors import InvalidInput
 
 _PREFIX = {TRAIN: "train", TEST: "t10k"}
@@ -49,9 +49,9 @@ class IdxImages:
         part = _PREFIX[request.part]
         names = [f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"]
         for folder in request.files.folders(self.name, *self.places):
-            if paths := together(folder, *((f"{name}.gz", name) for name in names)):
+            if paths := all_in_one_folder(folder, *((f"{name}.gz", name) for name in names)):
                 return self._read(*paths)
-            if self.npz and (paths := together(folder, [self.npz])):
+            if self.npz and (paths := all_in_one_folder(folder, [self.npz])):
                 pixels, labels = arrays(paths[0], f"x_{request.part}", f"y_{request.part}")
                 return pixels, labels
         remotes = [Remote(f"{name}.gz", f"{self.address}{name}.gz", f"md5:{self.md5[f'{name}.gz']}") for name in names]

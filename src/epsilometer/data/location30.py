@@ -5,8 +5,8 @@ from __future__ import annotations
 from epsilometer.data.binary_table import BinaryTable, labelled_table
 from epsilometer.data.dataset import Dataset
 from epsilometer.data.download import Remote
-from epsilometer.data.reading import arrays, broken
 from epsilometer.data.request import Request
+from epsilometer.data.untrusted_files import arrays, broken
 
 ARCHIVE = Remote(
     "dataset_location.tgz",

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.data.dataset import Dataset
-from epsilometer.data.reading import FAILURES
 from epsilometer.data.unpacking import require_small_members
+from epsilometer.data.untrusted_files import FAILURES
 from epsilometer.errors import InvalidInput, one_line
 
 LABELS = ("y", "label", "labels", "target", "targets", "class")  # names of what is to be predicted
@@ -32,7 +32,7 @@ def own_data(given: Any, name: str = "") -> Dataset:
     if isinstance(given, str | Path):
         return _file(Path(given))
     if isinstance(given, Mapping):
-        return _of_arrays(given, name or "own data", "data")
+        return _dataset(name or "own data", *_of_arrays(given, "data"))
     if hasattr(given, "__getitem__") and hasattr(given, "__len__") and not isinstance(given, tuple | list | np.ndarray):
         given = _items(given)  # a torch data set, or whatever looks like one
     if not (isinstance(given, tuple | list) and len(given) == 2):
@@ -52,11 +52,16 @@ def _items(given: Any) -> tuple[Any, Any]:
 
 
 def _file(path: Path) -> Dataset:
+    return _dataset(path.stem, *read_pairs(path))
+
+
+def read_pairs(path: Path) -> tuple[Any, Any]:
+    """Features and labels of a file, as they stand there."""
     if path.suffix not in SUFFIXES:
         raise InvalidInput("data", str(path), f"a file that ends in {', '.join(SUFFIXES)}")
     try:
         if path.suffix == ".npz":
-            return _of_arrays(_npz(path), path.stem, path.name)
+            return _of_arrays(_npz(path), path.name)
         columns = _csv(path) if path.suffix == ".csv" else _parquet(path)
     except OSError as error:
         raise InvalidInput(
@@ -75,12 +80,12 @@ def _file(path: Path) -> Dataset:
         raise InvalidInput(
             path.name, one_line(str(error)), "numbers in every feature", "encode texts as numbers"
         ) from None
-    return _dataset(path.stem, x, labels)
+    return x, labels
 
 
 def _npz(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:  # numpy leaves broken ones open
             require_small_members(path, [name for field in archive.files for name in (field, f"{field}.npy")])
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError:
@@ -90,14 +95,14 @@ def _npz(path: Path) -> dict[str, NDArray[Any]]:
         raise InvalidInput("data", str(path), expected) from None
 
 
-def _of_arrays(arrays: Mapping[str, Any], name: str, what: str) -> Dataset:
+def _of_arrays(arrays: Mapping[str, Any], what: str) -> tuple[Any, Any]:
     lower = {key.lower(): value for key, value in arrays.items()}
     x = next((lower[key] for key in FEATURES if key in lower), None)
     y = next((lower[key] for key in LABELS if key in lower), None)
     if x is None or y is None:
         expected = f"arrays x and y (or {', '.join(FEATURES[1:])}; {', '.join(LABELS[1:])})"
         raise InvalidInput(what, f"arrays {list(arrays)[:8]}", expected, "numpy.savez('my.npz', x=x, y=y) writes them")
-    return _dataset(name, x, y)
+    return x, y
 
 
 def _csv(path: Path) -> dict[str, Sequence[Any]]:

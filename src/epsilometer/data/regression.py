@@ -47,6 +47,16 @@ class RegressionData:
         """The neighbour that lacks one record; the others keep their order."""
         return RegressionData(self.name, np.delete(self.x, row, axis=0), np.delete(self.y, row))
 
+    def replaced(self, row: int, x: ArrayLike, y: float) -> RegressionData:
+        """The neighbour in which one record has another value.
+
+        >>> RegressionData("two records", [[1.0], [0.5]], [1.0, -1.0]).replaced(0, [0.0], 0.5).y.tolist()
+        [0.5, -1.0]
+        """
+        rows, numbers = self.x.copy(), self.y.copy()
+        rows[row], numbers[row] = x, y
+        return RegressionData(self.name, rows, numbers)
+
     def fingerprint(self) -> str:
         """SHA-256 of the records and their order."""
         digest = hashlib.sha256(str(self.x.shape).encode())

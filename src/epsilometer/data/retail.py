@@ -16,8 +16,8 @@ from epsilometer.data.binary_table import BinaryTable
 from epsilometer.data.cached import cached
 from epsilometer.data.dataset import Dataset
 from epsilometer.data.download import Remote
-from epsilometer.data.reading import arrays, contents, reading
 from epsilometer.data.request import Request
+from epsilometer.data.untrusted_files import arrays, contents, reading
 
 BASKETS = Remote("retail.dat.gz", "http://fimi.uantwerpen.be/data/retail.dat.gz")  # no checksum is published
 ITEMS, CLUSTERS = 600, 100

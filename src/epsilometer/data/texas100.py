@@ -5,8 +5,8 @@ from __future__ import annotations
 from epsilometer.data.binary_table import BinaryTable, labels_from_one, packed_rows
 from epsilometer.data.dataset import Dataset
 from epsilometer.data.download import Remote
-from epsilometer.data.reading import members
 from epsilometer.data.request import Request
+from epsilometer.data.untrusted_files import members
 
 ARCHIVE = Remote(
     "dataset_texas.tgz",

@@ -1,17 +1,68 @@
-"""Plans and results for people (text) and for programs (JSON, tables)."""
+"""Plans and results for people (text, Markdown) and for programs (JSON, JUnit, tables, MLflow)."""
 
-from epsilometer.report.document import to_json, versions
-from epsilometer.report.files import write_results
-from epsilometer.report.scores import judged_again, write_scores
-from epsilometer.report.text import describe_preview, duration, summary
+import importlib
+from typing import TYPE_CHECKING
 
+# Names and the modules they live in, loaded on first use: a bound's headline needs no audit.
+_HOMES = {
+    "Finding": "finding",
+    "Headline": "headline",
+    "Outlets": "outlets",
+    "describe_preview": "text",
+    "duration": "text",
+    "finding_of": "finding",
+    "headline_of": "headline",
+    "job_summary": "markdown",
+    "judged_again": "scores",
+    "junit_xml": "junit",
+    "log_to_mlflow": "to_mlflow",
+    "model_card": "markdown",
+    "require_mlflow": "to_mlflow",
+    "summary": "text",
+    "to_json": "document",
+    "versions": "document",
+    "write_results": "files",
+    "write_scores": "scores",
+}
 __all__ = [
+    "Finding",
+    "Headline",
+    "Outlets",
     "describe_preview",
     "duration",
+    "finding_of",
+    "headline_of",
+    "job_summary",
     "judged_again",
+    "junit_xml",
+    "log_to_mlflow",
+    "model_card",
+    "require_mlflow",
     "summary",
     "to_json",
     "versions",
     "write_results",
     "write_scores",
 ]
+
+if TYPE_CHECKING:
+    from epsilometer.report.document import to_json, versions
+    from epsilometer.report.files import write_results
+    from epsilometer.report.finding import Finding, finding_of
+    from epsilometer.report.headline import Headline, headline_of
+    from epsilometer.report.junit import junit_xml
+    from epsilometer.report.markdown import job_summary, model_card
+    from epsilometer.report.outlets import Outlets
+    from epsilometer.report.scores import judged_again, write_scores
+    from epsilometer.report.text import describe_preview, duration, summary
+    from epsilometer.report.to_mlflow import log_to_mlflow, require_mlflow
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"epsilometer.report.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'epsilometer.report' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -9,16 +9,23 @@ from typing import Any
 from epsilometer import __version__
 from epsilometer.auditing import AuditResult
 from epsilometer.plain import SCHEMA, plain
+from epsilometer.report.details import details_of
+from epsilometer.report.headline import headline_of
 
 
 def to_json(result: AuditResult) -> dict[str, Any]:
     """An audit as plain data, ready for `json.dumps`."""
     plan, verdict, limit = result.plan, result.verdict, result.noise_limit
+    headline = headline_of(result)
     document = {
         "schema": SCHEMA,
+        "headline": str(headline),
+        "quote": headline.quote,
         "verdict": verdict.outcome.value,
         "reason": verdict.reason,
+        "refuted": verdict.refuted,
         "power": verdict.power,
+        "blind_spot": verdict.blind_spot,
         "claim": {**plan.claim.to_dict(), "epsilon": plan.claimed_epsilon, "delta": plan.delta},
         "upper_bound": result.upper_bound and result.upper_bound.to_dict(),
         "lower_bound": result.lower_bound.to_dict(),
@@ -36,6 +43,7 @@ def to_json(result: AuditResult) -> dict[str, Any]:
         "plan": plan.to_dict(),
         "plan_sha256": plan.fingerprint(),
         "versions": versions(),
+        **details_of(result),
     }
     converted: dict[str, Any] = plain(document)
     return converted

@@ -1,8 +1,7 @@
-"""A finished audit on disk: result.json for programs, scores.csv for whoever wants to judge them again."""
+"""A finished audit on disk: result.json for programs, scores.csv to judge it again, report.html for people."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import os
@@ -11,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from epsilometer.auditing import RESULTS, AuditResult, plan_of
-from epsilometer.auditing.whole_files import write_whole
+from epsilometer.auditing.whole_files import put_aside, write_whole
 from epsilometer.errors import InvalidInput
+from epsilometer.report.details import scores_csv
 from epsilometer.report.document import to_json
+from epsilometer.report.report_file import REPORT, write_report
 
 
 @dataclass(frozen=True)
@@ -30,28 +31,34 @@ class Written:
         return f"{wrote}; what was there is not what the trials show, and is kept as {_listed(self.kept)}"
 
 
-def write_results(directory: Path, result: AuditResult) -> Written:
-    """Write the files that are missing or have another content, each whole or not at all. Nothing is overwritten."""
+def write_results(directory: Path, result: AuditResult, command: str = "") -> Written:
+    """Write the files that are missing or have another content, each whole or not at all. Nothing that was edited is
+    overwritten. `command` is what would play it again; it stands in the report.
+    """
     document, table = directory / RESULTS[0], directory / RESULTS[1]
     if plan_of(document) not in (None, result.plan.fingerprint()):
         expected = f"a directory whose {document.name} is of this plan"
         raise InvalidInput("out", str(directory), expected, f"move {document} away, and run the same again")
-    fresh = to_json(result)
-    texts = {document: (_json(fresh), _json(_as_of(document, fresh))), table: (_csv(result), _csv(result))}
+    fresh = {**to_json(result), "command": command}
+    texts = {document: (_json(fresh), _json(_as_of(document, fresh))), table: (scores_csv(result), scores_csv(result))}
     stale = {path: text for path, (text, expected) in texts.items() if not _holds(path, expected)}
     kept = []
     try:
         for path, text in stale.items():
             changed = os.path.lexists(path)
             if changed:
-                kept.append(_put_aside(path))
+                kept.append(put_aside(path))
             write_whole(path, text, anew=changed)
     except OSError as error:
         raise InvalidInput(
             "out", str(directory), f"a directory to write to ({error.strerror})",
             "trials are stored: make room and run the same command again",
         ) from None  # fmt: skip
-    return Written(tuple(stale), tuple(kept))
+    report, changed_report = directory / REPORT, None
+    before = _content(report)
+    _, changed_report = write_report(directory, json.loads(document.read_bytes()))
+    written = (*stale, report) if _content(report) != before else tuple(stale)
+    return Written(written, (*kept, *filter(None, [changed_report])))
 
 
 def _listed(paths: tuple[Path, ...]) -> str:
@@ -62,39 +69,24 @@ def _json(document: dict[str, Any]) -> bytes:
     return f"{json.dumps(document, indent=2)}\n".encode()
 
 
-def _csv(result: AuditResult) -> bytes:
-    side, table = result.evidence.table()
-    size = result.evidence.group_size  # a bound that did not know would claim too much
-    more, end = (",group_size", f",{size}") if size > 1 else ("", "")
-    rows = [f"{side},score{more}", *(f"{where},{score!r}{end}" for where, score in table)]
-    return "".join(f"{row}\n" for row in rows).encode()
-
-
 def _as_of(path: Path, document: dict[str, Any]) -> dict[str, Any]:
-    """The document as an earlier command has written it to `path`: it took its own time, with versions of its own."""
+    """The document as an earlier command has written it to `path`: in its own words, time and versions."""
     try:
         found = json.loads(path.read_bytes())
-        seconds, versions = found["seconds"], found["versions"]
-        plausible = math.isfinite(seconds) and all(isinstance(version, str) for version in versions.values())
+        taken = {key: found[key] for key in ("seconds", "versions", "command")}
+        texts = [*taken["versions"].values(), taken["command"]]
+        plausible = math.isfinite(taken["seconds"]) and all(isinstance(text, str) for text in texts)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return document
-    return {**document, "seconds": seconds, "versions": versions} if plausible else document
+    return {**document, **taken} if plausible else document
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 def _holds(path: Path, content: bytes) -> bool:
-    try:
-        return path.read_bytes() == content
-    except OSError:
-        return False
-
-
-def _put_aside(path: Path) -> Path:
-    """Another name for what `path` has, one that nothing has yet; a link to elsewhere is kept as such."""
-    numbers = itertools.count(1)
-    while True:
-        aside = path.with_name(f"{path.stem}.edited-{next(numbers)}{path.suffix}")
-        try:
-            os.link(path, aside, follow_symlinks=False)
-        except FileExistsError:
-            continue
-        return aside
+    return _content(path) == content

@@ -1,57 +1,95 @@
-"""Plans and results in plain words, for a terminal or a log: labels and statements, which read well without colours."""
+"""Plans and results in plain words, for a terminal or a log: the headline, then labels and statements."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from epsilometer.auditing import AuditResult, Plan, Preview
+from epsilometer.auditing.verdict import ENOUGH_POWER
 from epsilometer.bounds import Kind, Sequential
+from epsilometer.report.headline import headline_of, meaning
+from epsilometer.rounding import confidence, down, percent, simulated, up
+from epsilometer.wrapping import Row, told
 
-Row = tuple[str, str]
 UNKNOWN = "says nothing: the training does not say how much noise it adds to what"
 
 
-def summary(result: AuditResult) -> str:
-    """A dozen lines: training, claim, theory, attack, verdict."""
+def summary(result: AuditResult, width: int | None = None) -> str:
+    """The headline, then a dozen statements: claim, theory, attack, what was proved and how."""
     plan, low = result.plan, result.lower_bound
-    return _lines(
+    return told(
+        headline_of(result).sentences,
         [
             *_plan_rows(plan),
             ("trials", f"{result.evidence.describe()}, seed {plan.seed}, {result.seconds:.1f} s"),
             *_stopped(result),
             ("proved" if low.kind is Kind.CERTIFIED else str(low.kind), str(low)),
             ("", f"from {low.proof}"),
-            ("against claim", result.test.comparison),
             *_noise(result),
-            ("verdict", str(result.verdict)),
-        ]
+            ("against claim", result.test.comparison),
+            ("cannot see", result.verdict.unseen),
+            ("meaning", meaning(result.verdict.outcome, low.confidence)),
+        ],
+        width,
     )
 
 
-def describe_preview(preview: Preview) -> str:
+def describe_preview(preview: Preview, width: int | None = None) -> str:
     """What a plan is, what it costs, and what it could show."""
-    plan = preview.plan
-    early = ", or fewer: it stops as soon as it has enough" if isinstance(plan.planned_method, Sequential) else ""
-    judge = plan.planned_method
-    if judge.kind is not Kind.CERTIFIED:
-        power = f"none: what {judge.name} finds is not certified, and refutes nothing"
-    elif not preview.can_refute:
-        power = "none: not even an attack that is always right would refute the claim; run more trials"
-    else:
-        hint = "a real attack is weaker" if preview.has_power else "too little: run more trials"
-        power = f"{preview.power:.2f} at most, if half of the noise is missing and the attack as good as can be; {hint}"
-    method = f"{getattr(judge, 'thresholds', judge).name}, {plan.confidence:g} confidence, seed {plan.seed}"
-    return _lines(
+    plan, judge = preview.plan, preview.plan.planned_method
+    early = ", or fewer: it stops as soon as it has enough" if isinstance(judge, Sequential) else ""
+    method = f"{getattr(judge, 'thresholds', judge).name}, {confidence(plan.confidence)}, seed {plan.seed}"
+    return told(
+        (),
         [
             *_plan_rows(plan),
             ("bound", method),
             ("cost", f"{_trials(preview.trials)}{early}; about {duration(preview.seconds)} in one process"),
-            ("could prove", f"ε ≥ {preview.best_epsilon:.4g} at δ = {plan.delta:g}, by an attack that is always right"),
-            ("power", power),
+            ("could prove", f"ε ≥ {down(preview.best_epsilon)} at δ = {plan.delta:g}, if the attack is always right"),
+            *_pilot_rows(preview),
             ("plan", plan.fingerprint()),
-        ]
+        ],
+        width,
     )
+
+
+def _pilot_rows(preview: Preview) -> list[Row]:
+    """What a few trials of the real attack let one expect."""
+    judge, pilot = preview.plan.planned_method, preview.pilot
+    if judge.kind is not Kind.CERTIFIED:
+        return [("power", f"none: what {judge.name} finds is not certified, and refutes nothing")]
+    if pilot is None:
+        seen = [("pilot", f"none: a trial takes {duration(preview.seconds_a_trial)}, too long to try a few here")]
+    else:
+        picks = f"picks the member out of two {percent(pilot.area)} of the time (guessing: 50 %)"
+        seen = [("pilot", f"in {pilot.trials} trials per world, with seeds that no audit uses, the attack {picks}")]
+    return [*seen, ("power", _power(preview)), ("trials needed", _needed(preview))]
+
+
+def _power(preview: Preview) -> str:
+    if not preview.can_refute:
+        return "none: not even an attack that is always right would refute the claim; run more trials"
+    if preview.power is None or preview.likely_power is None:
+        return "not known without a pilot"
+    if preview.pilot is not None and preview.pilot.strength == 0:
+        return "none to be expected: the pilot cannot tell this attack from guessing; use a stronger adversary"
+    likely = f"such an audit catches an attack twice as strong in {simulated(preview.likely_power)} of cases"
+    least = simulated(preview.power)
+    if preview.has_power:
+        return f"{likely} ({least} for the least strength that the pilot allows)"
+    if preview.likely_power >= ENOUGH_POWER:
+        return f"{likely}, but the pilot is too small to be sure: {least}, if it was lucky"
+    return f"too little: {likely}, and {percent(ENOUGH_POWER)} are needed to say 'consistent'"
+
+
+def _needed(preview: Preview) -> str:
+    if preview.pilot is None:
+        return ""
+    if preview.needed_trials is None:
+        return "more than can be promised by this pilot: use a stronger adversary"
+    kind = preview.plan.adversary.gives
+    what = "trials per world" if kind.independent else kind.trials_are
+    return f"about {preview.needed_trials} {what} for 'consistent', or 'violated' by an attack twice as strong"
 
 
 def duration(seconds: float) -> str:
@@ -73,11 +111,6 @@ def _trials(count: int) -> str:
     return f"{count} trial" if count == 1 else f"{count} trials"
 
 
-def _lines(rows: Sequence[Row]) -> str:
-    width = max(len(label) for label, _ in rows)
-    return "\n".join(f"{label:<{width}}  {text}" for label, text in rows)
-
-
 def _plan_rows(plan: Plan) -> list[Row]:
     claim = f"ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.relation}): {plan.claim.describe()}"
     attack = f"{plan.adversary.describe()}: {plan.adversary.needs}"
@@ -97,11 +130,11 @@ def _stopped(result: AuditResult) -> list[Row]:
 
 
 def _noise(result: AuditResult) -> list[Row]:
+    """What the scores say of the noise, and what follows if the training is DP-SGD."""
     mechanism = result.plan.subject.mechanism
     if result.noise_limit is None or mechanism is None:
         return []
-    claimed = mechanism.noise_multiplier
     limit = result.noise_limit.noise_multiplier
-    noise = "any noise multiplier" if math.isinf(limit) else f"a noise multiplier of {limit:.3g} at most"
-    family = "" if result.family_bound is None else f" (ε ≥ {result.family_bound.epsilon:.3g}, if it is DP-SGD)"
-    return [("", f"the scores allow {noise}{family}; {claimed:.3g} is claimed")]
+    noise = "any noise multiplier" if math.isinf(limit) else f"a noise multiplier of {up(limit, 3)} at most"
+    family = "" if result.family_bound is None else f"ε ≥ {down(result.family_bound.epsilon)}: "
+    return [("if DP-SGD", f"{family}the scores allow {noise}; {mechanism.noise_multiplier:.3g} is claimed")]

@@ -1,18 +1,37 @@
 """Published tables and figures, rerun with one command: what the paper has beside what was measured."""
 
 from epsilometer.errors import unknown_name
+from epsilometer.reproductions.abadi_accounting import ABADI_ACCOUNTING
+from epsilometer.reproductions.abadi_cifar10 import ABADI_CIFAR10
+from epsilometer.reproductions.abadi_mnist import ABADI_MNIST
+from epsilometer.reproductions.abadi_parameters import ABADI_PARAMETERS
 from epsilometer.reproductions.annamalai_init import ANNAMALAI
 from epsilometer.reproductions.cebere_gcr import GCR
-from epsilometer.reproductions.directory import VIEWS, reproduction_directory, write_rows
+from epsilometer.reproductions.chaudhuri_sample_size import SAMPLE_SIZE
+from epsilometer.reproductions.directory import VIEWS, has_trials, reproduction_directory, write_rows
 from epsilometer.reproductions.jagielski_appendix_b import APPENDIX_B
 from epsilometer.reproductions.jagielski_figure2 import FIGURE2
 from epsilometer.reproductions.jagielski_table2 import TABLE2
-from epsilometer.reproductions.ladder import ladder, ladder_of
+from epsilometer.reproductions.ladder import ladder, ladder_headline, ladder_of
 from epsilometer.reproductions.nasr_ladder import NASR_LADDER
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
+from epsilometer.reproductions.sweep import Axis, parse_axis, sweep_of
 
 REPRODUCTIONS: dict[str, Reproduction] = {
-    one.name: one for one in (TABLE2, FIGURE2, APPENDIX_B, NASR_LADDER, GCR, ANNAMALAI)
+    one.name: one
+    for one in (
+        TABLE2,
+        FIGURE2,
+        APPENDIX_B,
+        NASR_LADDER,
+        GCR,
+        ANNAMALAI,
+        SAMPLE_SIZE,
+        ABADI_ACCOUNTING,
+        ABADI_MNIST,
+        ABADI_PARAMETERS,
+        ABADI_CIFAR10,
+    )
 }
 
 
@@ -25,14 +44,19 @@ def reproduction_named(name: str) -> Reproduction:
 
 __all__ = [
     "REPRODUCTIONS",
+    "Axis",
     "Cell",
     "Reproduction",
     "Row",
     "Session",
     "VIEWS",
+    "has_trials",
     "ladder",
+    "ladder_headline",
     "ladder_of",
+    "parse_axis",
     "reproduction_directory",
     "reproduction_named",
+    "sweep_of",
     "write_rows",
 ]

@@ -8,7 +8,7 @@ from epsilometer.accounting import calibrate
 from epsilometer.adversaries import WorstCaseInit
 from epsilometer.auditing import Plan, claim_curve, run
 from epsilometer.data import load
-from epsilometer.report.panels import Panel, Series, panels_figure
+from epsilometer.figures import Figure, Lines, Series, panels
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
 from epsilometer.subjects import DpSgdTraining
 from epsilometer.training import Recipe
@@ -53,14 +53,14 @@ def _measure(cell: Cell, session: Session) -> Row:
     )
 
 
-def _draw(rows: Sequence[Row]) -> str:
+def _draw(rows: Sequence[Row]) -> Figure:
     series = [
-        Series(f"{init} case", [(row.cell["eps"], row.measured) for row in rows if row.cell["init"] == init])
+        Series(f"{init} case", tuple((row.cell["eps"], row.measured) for row in rows if row.cell["init"] == init))
         for init in _STARTS
     ]
-    theory = Series("theory", [(eps, float(eps)) for eps in EPSILONS], reference=True)
-    panel = Panel("MNIST, 1000 records, full batch", EPSILONS, [*series, theory])
-    return panels_figure([panel], "Initial weights in black-box audits", "ε", "ε, family, 95 %")
+    theory = Series("theory", tuple((eps, float(eps)) for eps in EPSILONS), reference=True)
+    chart = Lines("MNIST, 1000 records, full batch", EPSILONS, (*series, theory))
+    return panels("Initial weights in black-box audits", [chart], "ε", "ε, family, 95 %")
 
 
 ANNAMALAI = Reproduction(

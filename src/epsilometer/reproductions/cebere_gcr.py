@@ -12,7 +12,7 @@ from epsilometer.auditing import Plan, claim_curve, run
 from epsilometer.bounds import attack_strength
 from epsilometer.claims import GaussianClaim
 from epsilometer.data import Dataset
-from epsilometer.report.panels import Panel, Series, panels_figure
+from epsilometer.figures import Figure, Lines, Series, panels
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
 from epsilometer.subjects import DpSgdTraining
 from epsilometer.training import Recipe
@@ -76,13 +76,14 @@ def _epsilon(mu: float) -> float:
     return GaussianClaim(mu).epsilon_at(DELTA)
 
 
-def _draw(rows: Sequence[Row]) -> str:
+def _draw(rows: Sequence[Row]) -> Figure:
     series = [
-        Series(f"learning rate {rate}", [(r.cell["eps"], r.measured) for r in rows if r.cell["lr"] == rate])
+        Series(f"learning rate {rate}", tuple((r.cell["eps"], r.measured) for r in rows if r.cell["lr"] == rate))
         for rate in dict.fromkeys(row.cell["lr"] for row in rows)
     ]
-    theory = Series("theory", [(eps, float(eps)) for eps in EPSILONS], reference=True)
-    return panels_figure([Panel("68 parameters, T = 250", EPSILONS, [*series, theory])], "GC-R", "ε", "ε, family, 95 %")
+    theory = Series("theory", tuple((eps, float(eps)) for eps in EPSILONS), reference=True)
+    chart = Lines("68 parameters, T = 250", EPSILONS, (*series, theory))
+    return panels("GC-R", [chart], "ε", "ε, family, 95 %")
 
 
 GCR = Reproduction(

@@ -6,17 +6,19 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from epsilometer.auditing import SqliteStore
-from epsilometer.auditing.directory import differences, store_in
+from epsilometer.auditing.directory import differences, store_in, stores_below
 from epsilometer.auditing.whole_files import write_whole
 from epsilometer.errors import EpsilometerError, InvalidInput
+from epsilometer.figures.canvas import svg
 from epsilometer.plain import SCHEMA, plain
 from epsilometer.report import versions
+from epsilometer.report.seal import is_sealed, sealed
 from epsilometer.reproductions.reproduction import Reproduction, Row
 
 RESULT, TABLE, PICTURE = "result.json", "table.csv", "figure.svg"
@@ -38,10 +40,15 @@ def reproduction_directory(out: Path, of: Reproduction, settings: dict[str, Any]
             yield store
         except BaseException:
             with suppress(EpsilometerError):  # what went wrong matters more
-                if not begun and not any(run.trials for run in store.runs()) and not _known(out, of):
+                if not begun and not has_trials(out, store) and not _known(out, of):
                     for name in (RESULT, TABLE, PICTURE):
                         (out / name).unlink(missing_ok=True)
             raise
+
+
+def has_trials(out: Path, store: SqliteStore) -> bool:
+    """Whether anything was played: in the store, or in a directory that a cell has for itself."""
+    return any(run.trials for run in store.runs()) or any(path.parent != out for path in stores_below(out)[0])
 
 
 def _require_same(out: Path, of: Reproduction, settings: dict[str, Any]) -> None:
@@ -72,16 +79,30 @@ def write_rows(out: Path, of: Reproduction, settings: dict[str, Any], rows: Sequ
     Cells that were measured before and are not in `rows` stay, and so does a table or picture that was changed.
     """
     known = _known(out, of)
+    before = _csv([plain(row.to_dict()) for row in known])
     found = {tuple(row.cell.items()): row for row in (*known, *rows)}
     rows = [found[key] for key in (tuple(cell.items()) for cell in of.cells) if key in found]
-    before, texts = _views(of, known), _views(of, rows)
-    texts = {name: text for name, text in texts.items() if _is_ours(out / name, before[name], text)}
-    table = [plain(row.to_dict()) for row in rows]
-    document = {"schema": SCHEMA, "settings": settings, "about": of.about, "rows": table, "versions": versions()}
-    texts[RESULT] = json.dumps(plain(document), indent=2) + "\n"
+    table, figure = [plain(row.to_dict()) for row in rows], of.draw(rows)
+    texts = {}
+    if _may_write(out / TABLE, lambda content: content in (before.encode(), _csv(table).encode())):
+        texts[TABLE] = _csv(table).encode()
+    if _may_write(out / PICTURE, is_sealed):
+        texts[PICTURE] = sealed(svg(figure, alone=True))
+    document = {
+        "schema": SCHEMA,
+        "name": of.name,
+        "summary": of.summary,
+        "settings": settings,
+        "about": of.about,
+        "rows": table,
+        "figures": {"all": figure.to_dict()},
+        "versions": versions(),
+        **_headline(of, rows),
+    }
+    texts[RESULT] = (json.dumps(plain(document), indent=2) + "\n").encode()
     for name, text in texts.items():
         try:
-            write_whole(out / name, text.encode(), anew=True)
+            write_whole(out / name, text, anew=True)
         except OSError as error:
             raise InvalidInput(
                 "out", str(out / name), f"a file that can be written ({error.strerror})",
@@ -90,17 +111,18 @@ def write_rows(out: Path, of: Reproduction, settings: dict[str, Any], rows: Sequ
     return [out / name for name in texts]
 
 
-def _views(of: Reproduction, rows: Sequence[Row]) -> dict[str, str]:
-    """What people look at: files that follow from the rows."""
-    texts = (_csv([plain(row.to_dict()) for row in rows]), of.draw(rows))
-    return dict(zip(VIEWS, texts, strict=True))
+def _headline(of: Reproduction, rows: Sequence[Row]) -> dict[str, str | None]:
+    if of.headline is None or not rows:
+        return {}
+    short = of.headline(rows)
+    return {"headline": str(short), "quote": short.quote, "verdict": short.verdict}
 
 
-def _is_ours(path: Path, *texts: str) -> bool:
-    """Whether a file may be written: it is not there, or has one of the texts that we wrote; never through a link."""
+def _may_write(path: Path, is_ours: Callable[[bytes], bool]) -> bool:
+    """Whether nothing is there, or what we wrote; never through a link."""
     if not os.path.lexists(path):
         return True
-    return not path.is_symlink() and path.is_file() and path.read_bytes() in [text.encode() for text in texts]
+    return not path.is_symlink() and path.is_file() and is_ours(path.read_bytes())
 
 
 def _known(out: Path, of: Reproduction) -> list[Row]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from epsilometer.auditing import audit_ridge
 from epsilometer.bounds import epsilon_from_rates
+from epsilometer.figures import Figure, Lines, Series, panels
 from epsilometer.mechanisms import PrivateRidge, example_records
-from epsilometer.report.panels import Panel, Series, panels_figure
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
 
 DELTA = 1e-5
@@ -39,22 +39,22 @@ def _measure(cell: Cell, session: Session) -> Row:
     )
 
 
-def _draw(rows: Sequence[Row]) -> str:
+def _draw(rows: Sequence[Row]) -> Figure:
     lines: dict[str, Callable[[Row], float]] = {
         "closed form": lambda row: row.paper or 0.0,
         "measured, midpoint test": lambda row: row.measured,
         "certified, exact rank": lambda row: row.details["certified_exact_rank"],
         "leaked by these worlds": lambda row: row.details["leaked"],
     }
-    panel = Panel(
+    chart = Lines(
         f"δ = 0 (dashed and squares), else {DELTA:g}",
-        [_place(row) for row in rows],
-        [
-            Series(label, [(_place(row), value(row)) for row in rows], reference=label == "closed form")
+        tuple(_place(row) for row in rows),
+        tuple(
+            Series(label, tuple((_place(row), value(row)) for row in rows), reference=label == "closed form")
             for label, value in lines.items()
-        ],
+        ),
     )
-    return panels_figure([panel], "Private ridge regression, Appendix B", "ε claimed, λ", "ε", floor=0.01)
+    return panels("Private ridge regression, Appendix B", [chart], "ε claimed, λ", "ε", floor=0.01)
 
 
 def _place(row: Row) -> str:

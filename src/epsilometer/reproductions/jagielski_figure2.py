@@ -11,7 +11,7 @@ from epsilometer.auditing import Plan, run
 from epsilometer.bounds import OneRunPoint, Threshold
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset
-from epsilometer.report.panels import Panel, Series, panels_figure
+from epsilometer.figures import Figure, Lines, Series, panels
 from epsilometer.reproductions.jagielski import (
     CONFIDENCE,
     DELTA,
@@ -71,22 +71,23 @@ def _membership(data: Dataset, recipe: Recipe, session: Session) -> Plan:
     return replace(plan, method=OneRunPoint(Threshold(0.0), session.seed))
 
 
-def _draw(rows: Sequence[Row]) -> str:
+def _draw(rows: Sequence[Row]) -> Figure:
     """A panel for each data set and model, a line for each attack, as in the paper."""
-    panels = []
-    places = [eps.replace("inf", "∞") for eps in EPSILONS]
+    charts = []
+    places = tuple(eps.replace("inf", "∞") for eps in EPSILONS)
     for data, setting in SETTINGS.items():
         for model in MODELS:
             series = []
             for attack, label in ATTACKS.items():
                 own = [r for r in rows if (r.cell["data"], r.cell["model"], r.cell["attack"]) == (data, model, attack)]
                 if own:
-                    series.append(Series(label, [(r.cell["eps"].replace("inf", "∞"), r.measured) for r in own]))
+                    points = tuple((r.cell["eps"].replace("inf", "∞"), r.measured) for r in own)
+                    series.append(Series(label, points))
             if series:
-                stated = [(eps, float(eps)) for eps in places if eps != "∞"]
+                stated = tuple((eps, float(eps)) for eps in places if eps != "∞")
                 series.append(Series("ε_th", stated, reference=True))
-                panels.append(Panel(f"{setting.title}, {model.upper()}", places, series))
-    return panels_figure(panels, "Three attacks on DP-SGD", "ε_th", "ε proved, 99 %", columns=2, floor=0.01)
+                charts.append(Lines(f"{setting.title}, {model.upper()}", places, tuple(series)))
+    return panels("Three attacks on DP-SGD", charts, "ε_th", "ε proved, 99 %", floor=0.01)
 
 
 def _cells() -> tuple[Cell, ...]:

@@ -10,7 +10,7 @@ from epsilometer.adversaries import ClipBkd
 from epsilometer.auditing import run
 from epsilometer.bounds import ClopperPearson, Fixed
 from epsilometer.claims import Relation
-from epsilometer.report.panels import Panel, Series, panels_figure
+from epsilometer.figures import Figure, Lines, Series, panels
 from epsilometer.reproductions.jagielski import (
     CONFIDENCE,
     DELTA,
@@ -67,21 +67,21 @@ def _measure(cell: Cell, session: Session) -> Row:
     )
 
 
-def _draw(rows: Sequence[Row]) -> str:
+def _draw(rows: Sequence[Row]) -> Figure:
     """A panel for each initialisation, a line for each clip norm."""
-    panels = []
+    charts = []
     for init in _INITS:
         series = []
         for clip in _CLIPS:
             own = [row for row in rows if row.cell["init"] == init and row.cell["C"] == clip]
             if own:
-                series.append(Series(f"C = {clip}, measured", [(_place(row), row.measured) for row in own]))
-                paper = [(_place(row), row.paper or math.nan) for row in own]
+                series.append(Series(f"C = {clip}, measured", tuple((_place(row), row.measured) for row in own)))
+                paper = tuple((_place(row), row.paper or math.nan) for row in own)
                 series.append(Series(f"C = {clip}, paper", paper, reference=True))
         if series:
             title = "fixed initialisation" if init == "fixed" else f"{init} × Glorot"
-            panels.append(Panel(title, [eps.replace("inf", "∞") for eps in EPSILONS], series))
-    return panels_figure(panels, "ClipBKD on Fashion-MNIST, two-layer network", "ε_th", "ε proved, 99 %", columns=2)
+            charts.append(Lines(title, tuple(eps.replace("inf", "∞") for eps in EPSILONS), tuple(series)))
+    return panels("ClipBKD on Fashion-MNIST, two-layer network", charts, "ε_th", "ε proved, 99 %")
 
 
 def _place(row: Row) -> str:

@@ -17,12 +17,15 @@ from epsilometer.adversaries import (
     Intermediate,
 )
 from epsilometer.adversaries.target import STATISTICS
-from epsilometer.auditing import Plan, choose_adversary, run
+from epsilometer.auditing import Plan, choose_adversary, decide, run
+from epsilometer.auditing.per_step import ComposedSteps
 from epsilometer.bounds import Kind, attack_strength, eps_opt
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Evidence
-from epsilometer.report.rungs import Ladder, Rung, ladder_figure
+from epsilometer.figures import Figure, Grid, Ladder, Rung
+from epsilometer.report.headline import Headline, theory_of
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
+from epsilometer.rounding import confidence, down
 from epsilometer.subjects import own_training
 
 PER_STEP = {"gradient": GradientSteps(), "malicious-dataset": GradientSteps(malicious=True)}
@@ -37,16 +40,18 @@ def ladder_of(plan: Plan) -> Reproduction:
     return Reproduction(
         name="ladder",
         summary="the six adversaries of Nasr et al. (2021) on one training",
-        about="Certified bounds assume nothing but independent trials; each holds by itself, at the stated confidence. "
-        "If the training is DP-SGD with some noise, more follows: from the same trials (family), or from single steps "
-        "of two trainings (per_step). With few trials even a perfect attack can certify little (eps_opt). Violations "
-        f"rest on tests at {corrected(plan):.4g} confidence each, so that all {len(LADDER)} keep the stated one. "
+        about="Certified bounds assume nothing but independent trials; each has the stated confidence if it was chosen "
+        "beforehand, and those named together hold at once. If the training is DP-SGD with some noise, more follows: "
+        "from the same trials (family), or from single steps of two trainings (per_step). With few trials even a "
+        "perfect attack can certify little (eps_opt). Verdicts rest on tests at "
+        f"{corrected(plan):.4g} confidence each, so that all {len(LADDER)} keep the stated one. "
         "strength is an attack's μ, an estimate with a 95 % interval, to compare adversaries by.",
         trials=plan.planned_trials,
         cells=tuple({"adversary": name} for name in granted),
         measure=functools.partial(_measure, plan),
         draw=functools.partial(_draw, plan),
         shown=("family", "per_step"),
+        headline=functools.partial(ladder_headline, plan),
     )
 
 
@@ -61,6 +66,30 @@ def corrected(plan: Plan) -> float:
     return 1.0 - (1.0 - plan.confidence) / len(LADDER)
 
 
+def ladder_headline(plan: Plan, rows: Sequence[Row]) -> Headline:
+    """What all adversaries have shown together: each was judged at its share of the error."""
+    played = [row for row in rows if "verdict" in row.details]
+    what = f"the claimed ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.claim.statement})"
+    sure = f"{confidence(plan.confidence)} for all adversaries together"
+    by = [row.cell["adversary"] for row in played if row.details["verdict"] == "violated"]
+    able = [row.cell["adversary"] for row in played if row.details["verdict"] == "consistent"]
+    if by:
+        verdict, first = "violated", f"{what} is refuted by {', '.join(by)}, with {sure}"
+    elif able:
+        strong = f"of these, {', '.join(able)} would have refuted it if twice as strong"
+        verdict, first = "consistent", f"no violation of {what} was found by {len(played)} adversaries; {strong}"
+    else:
+        weak = "none was strong enough to say more; run more trials"
+        verdict, first = "inconclusive", f"no violation of {what} was found by {len(played)} adversaries, but {weak}"
+    best = max(played, key=lambda row: float(row.details["together"]), default=None)
+    theory = theory_of(plan.upper_bound)
+    if best is None:
+        return Headline(verdict, (f"{verdict}: {first}.", f"Nothing is certified; {theory}."), "nothing")
+    at = f"at δ = {plan.delta:g} ({plan.relation})"
+    quote = f"ε ≥ {down(float(best.details['together']))} {at}, certified with {sure}"
+    return Headline(verdict, (f"{verdict}: {first}.", f"Quote {quote}, by {best.cell['adversary']}; {theory}."), quote)
+
+
 def _measure(plan: Plan, cell: Cell, session: Session) -> Row:
     measured, details = climb(plan, cell["adversary"], session)
     return Row(cell, None, measured, details)
@@ -73,13 +102,15 @@ def climb(plan: Plan, name: str, session: Session) -> tuple[float, dict[str, Any
         result = run(chosen, session.progress, store=session.store, executor=session.executor)
     except InvalidInput as error:
         return math.nan, {"note": f"{error.argument} = {error.value!r}: expected {error.expected}"}
-    bound, family = result.lower_bound, result.family_bound
-    test = plan.planned_method.test(result.evidence, plan.claim, confidence=corrected(plan))
+    bound, family, method = result.lower_bound, result.family_bound, plan.planned_method
+    test = method.test(result.evidence, plan.claim, confidence=corrected(plan))
     return bound.epsilon, {
         "settings": _settings(chosen.adversary),
         "needs": str(chosen.adversary.needs),
         **dict(zip(("strength_low", "strength", "strength_high"), _strengths(result.evidence), strict=True)),
         "violated": test.refuted and test.kind is Kind.CERTIFIED,
+        "verdict": decide(result.evidence, test, method).outcome.value,
+        "together": method.bound(result.evidence, delta=plan.delta, confidence=corrected(plan)).epsilon,
         "family": None if family is None else family.epsilon,
         "per_step": _per_step(plan, name, session),
         "theory": result.upper_bound and result.upper_bound.epsilon,
@@ -132,9 +163,9 @@ def _chosen(plan: Plan, name: str, session: Session) -> Plan:
 
 def _per_step(plan: Plan, name: str, session: Session) -> float | None:
     """The family bound from single steps of two trainings, for adversaries that have such a twin."""
-    if name not in PER_STEP or plan.subject.caveat:
+    if name not in PER_STEP or plan.subject.caveat or plan.subject.mechanism is None:
         return None
-    twin = replace(plan, adversary=PER_STEP[name], trials=None, method=None)
+    twin = replace(plan, adversary=PER_STEP[name], trials=None, method=ComposedSteps(plan.subject.mechanism))
     return run(twin, session.progress, store=session.store, executor=session.executor).lower_bound.epsilon
 
 
@@ -146,12 +177,10 @@ def rungs(rows: Sequence[Row]) -> list[Rung]:
     ]
 
 
-def _draw(plan: Plan, rows: Sequence[Row]) -> str:
+def _draw(plan: Plan, rows: Sequence[Row]) -> Figure:
     training, theory = own_training(plan.subject), plan.upper_bound
     assert theory is not None  # of the own DP-SGD there always is one
-    drawn = Ladder(training.mechanism.describe(), theory.epsilon, rungs(rows))
+    drawn = Ladder(training.mechanism.describe(), theory.epsilon, tuple(rungs(rows)))
     what = f"{training.recipe.model} on {training.data.name}"
-    how = (
-        f"{plan.planned_trials} trials a world, {plan.confidence:.12g} confidence, δ = {plan.delta:g}, {plan.relation}"
-    )
-    return ladder_figure([drawn], f"What each power adds: {what}", how)
+    how = f"{plan.planned_trials} trials per world, {confidence(plan.confidence)}, δ = {plan.delta:g}, {plan.relation}"
+    return Grid(f"What each power adds: {what}", (drawn,), how)

@@ -13,7 +13,7 @@ from epsilometer.adversaries import LADDER, Api
 from epsilometer.auditing import Plan, claim_curve
 from epsilometer.data import Dataset, load
 from epsilometer.data import Progress as Download
-from epsilometer.report.rungs import Ladder, ladder_figure
+from epsilometer.figures import Figure, Grid, Ladder
 from epsilometer.reproductions.ladder import climb, rungs
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
 from epsilometer.subjects import DpSgdTraining
@@ -79,15 +79,15 @@ def _measure(cell: Cell, session: Session) -> Row:
     return Row(cell, _PAPER.get((cell["data"], cell["eps"], cell["adversary"])), measured, details)
 
 
-def _draw(rows: Sequence[Row]) -> str:
+def _draw(rows: Sequence[Row]) -> Figure:
     ladders = []
     for data, setting in SETTINGS.items():
         for eps in EPSILONS:
             own = [row for row in rows if (row.cell["data"], row.cell["eps"]) == (data, eps)]
             if own:
-                ladders.append(Ladder(f"{setting.title}, ε = {eps}", float(eps), rungs(own)))
+                ladders.append(Ladder(f"{setting.title}, ε = {eps}", float(eps), tuple(rungs(own))))
     how = f"certified at {CONFIDENCE:g} confidence, δ = {DELTA:g}, add-remove"
-    return ladder_figure(ladders, "Six adversaries of Nasr et al. (2021)", how)
+    return Grid("Six adversaries of Nasr et al. (2021)", tuple(ladders), how)
 
 
 NASR_LADDER = Reproduction(

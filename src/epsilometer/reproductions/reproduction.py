@@ -11,6 +11,8 @@ from typing import Any
 from epsilometer.auditing import Executor, MemoryStore, Progress, Store
 from epsilometer.data import Progress as Download
 from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.figures import Figure
+from epsilometer.report.headline import Headline
 
 Cell = Mapping[str, str]  # a setting's name → its value, as the paper writes it
 
@@ -23,6 +25,7 @@ class Session:
     seed: int = 0
     data_dir: Path | None = None
     store: Store = field(default_factory=MemoryStore)
+    directory: Path | None = None  # for cells that have one of their own in it
     executor: Executor | None = None
     progress: Progress | None = None
     download: Download | None = None
@@ -51,8 +54,9 @@ class Reproduction:
     trials: int  # as in the paper
     cells: tuple[Cell, ...]
     measure: Callable[[Cell, Session], Row]
-    draw: Callable[[Sequence[Row]], str]
+    draw: Callable[[Sequence[Row]], Figure]
     shown: tuple[str, ...]  # the details that stand in a line
+    headline: Callable[[Sequence[Row]], Headline] | None = None  # of all cells together, where a claim is tested
 
     def chosen(self, only: Sequence[str]) -> tuple[Cell, ...]:
         """The cells with these settings, KEY=VALUE; several values of one key are alternatives."""

@@ -4,8 +4,10 @@ from epsilometer.subjects.access import Access, Controls, Sees, ThreatModel
 from epsilometer.subjects.callables import ISOLATIONS, LATE, CallableTraining, Records, TrainingFailed
 from epsilometer.subjects.dp_sgd import DpSgdTraining, Faults, Trained, own_training
 from epsilometer.subjects.entry import Entry
+from epsilometer.subjects.private_erm import ErmTraining
 from epsilometer.subjects.private_ridge import RidgeTraining
 from epsilometer.subjects.released import Released
+from epsilometer.subjects.releases import ByName, Releases, Values
 from epsilometer.subjects.subject import Differentiable, Insertion, Model, Observer, Precautions, Subject, WhiteModel
 from epsilometer.subjects.user_code import code_of
 
@@ -13,11 +15,13 @@ __all__ = [
     "ISOLATIONS",
     "LATE",
     "Access",
+    "ByName",
     "CallableTraining",
     "Controls",
     "Differentiable",
     "DpSgdTraining",
     "Entry",
+    "ErmTraining",
     "Faults",
     "Insertion",
     "Model",
@@ -25,12 +29,14 @@ __all__ = [
     "Precautions",
     "Records",
     "Released",
+    "Releases",
     "RidgeTraining",
     "Sees",
     "Subject",
     "ThreatModel",
     "Trained",
     "TrainingFailed",
+    "Values",
     "WhiteModel",
     "code_of",
     "own_training",

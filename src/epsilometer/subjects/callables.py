@@ -31,6 +31,7 @@ from epsilometer.training import Array, Labels
 ISOLATIONS = {
     "none": "trainings share the processes that play them",
     "process": "every training has a process of its own: slower, and nothing is kept from one to the next",
+    "here": "trainings are played in the calling process: no start to wait for, and one that crashes ends it",
 }
 
 
@@ -87,7 +88,8 @@ class CallableTraining(Subject):
     @property
     def precautions(self) -> Precautions:
         named = all(isinstance(part, Entry | None) for part in (self.train, self.score))
-        travels, alone = named and can_start_processes(), self.isolation == "process"
+        travels = named and can_start_processes() and self.isolation != "here"
+        alone = self.isolation == "process"
         return Precautions(True, travels, alone, self.time_limit, self.deterministic)
 
     @property

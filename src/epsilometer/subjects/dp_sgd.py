@@ -70,11 +70,16 @@ class Trained:
 
 @dataclass(frozen=True)
 class DpSgdTraining(Subject):
-    """DP-SGD by a recipe on data; `faults` are made on purpose, and nobody who plays is told."""
+    """DP-SGD by a recipe on data; `faults` are made on purpose, and nobody who plays is told.
+
+    `clip_norm_from_data` says that somebody looked at the data to choose the clip norm, which nobody has accounted for.
+    It changes no score: the clip norm is the recipe's in both worlds.
+    """
 
     recipe: Recipe
     data: Dataset
     faults: Faults = field(default_factory=Faults)
+    clip_norm_from_data: bool = False
 
     def __post_init__(self) -> None:
         if self.recipe.records != len(self.data):
@@ -108,7 +113,12 @@ class DpSgdTraining(Subject):
 
     def describe(self) -> str:
         data = f"{self.data.name} ({len(self.data)} records)"
-        return f"{self.recipe.model} on {data}, {self.mechanism.describe()}"
+        return f"{self.recipe.model} on {data}, {self.mechanism.describe()}{self._told_of_clipping()}"
+
+    def _told_of_clipping(self) -> str:
+        if not self.clip_norm_from_data:
+            return ""
+        return f"; C = {self.recipe.clip_norm:.4g}, the median gradient norm of these data, for which nobody accounts"
 
     def identity(self) -> dict[str, Any]:
         return {

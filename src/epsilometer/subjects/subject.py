@@ -142,6 +142,11 @@ class Subject(ABC):
         return None
 
     @property
+    def promise(self) -> Claim | None:
+        """What is proved of it otherwise, if accountants have nothing to add up."""
+        return None
+
+    @property
     def caveat(self) -> str:
         """Why what accountants say of the mechanism may not hold for this training; empty if it does."""
         return ""
@@ -156,6 +161,10 @@ class Subject(ABC):
     @property
     def precautions(self) -> Precautions:
         return Precautions()
+
+    def ignores_its_seed(self, seed: np.random.SeedSequence) -> bool:
+        """Whether different seeds end in exactly the same; asked of foreign code."""
+        return False
 
     def code(self) -> list[Any]:
         """Classes and functions of the user's own that it consists of."""

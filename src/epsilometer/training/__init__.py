@@ -1,6 +1,7 @@
 """The trainings under audit."""
 
 from epsilometer.training.clip_norm import median_gradient_norm
+from epsilometer.training.colour_cnn import colour_cnn
 from epsilometer.training.engine import (
     BACKENDS,
     TrainingDiverged,
@@ -10,7 +11,7 @@ from epsilometer.training.engine import (
     train,
     train_many,
 )
-from epsilometer.training.losses import record_losses
+from epsilometer.training.losses import accuracy, record_losses
 from epsilometer.training.models import Array, Labels, Network
 from epsilometer.training.modules import (
     ModuleNetwork,
@@ -21,8 +22,9 @@ from epsilometer.training.modules import (
     register,
 )
 from epsilometer.training.recipe import ACTIVATIONS, INITIALISATIONS, MODELS, PRECISIONS, Recipe
+from epsilometer.training.stopping import within_budget
 from epsilometer.training.threefry import normal_rows
-from epsilometer.training.watchers import Poisoner, Watcher
+from epsilometer.training.watchers import Every, Poisoner, Watcher
 
 __all__ = [
     "ACTIVATIONS",
@@ -31,6 +33,7 @@ __all__ = [
     "MODELS",
     "PRECISIONS",
     "Array",
+    "Every",
     "Labels",
     "ModuleNetwork",
     "Network",
@@ -38,7 +41,9 @@ __all__ = [
     "Recipe",
     "TrainingDiverged",
     "Watcher",
+    "accuracy",
     "add_factories",
+    "colour_cnn",
     "engine_of",
     "factories_of",
     "frozen_features",
@@ -51,4 +56,5 @@ __all__ = [
     "register",
     "train",
     "train_many",
+    "within_budget",
 ]

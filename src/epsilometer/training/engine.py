@@ -15,7 +15,7 @@ from epsilometer.training.models import Array, Network
 from epsilometer.training.modules import ModuleNetwork, is_module, module_network
 from epsilometer.training.portable import PortableTrainer
 from epsilometer.training.recipe import Recipe
-from epsilometer.training.together import MOST_WAITING, Trainer, Training, run_together
+from epsilometer.training.side_by_side import MOST_WAITING, Trainer, Training, run_together
 from epsilometer.training.watchers import Watcher
 
 BACKENDS = ("auto", "compiled", "portable")
@@ -112,7 +112,7 @@ def _trainer(backend: str) -> Callable[[Recipe, float], Trainer]:
     if backend not in BACKENDS:
         raise InvalidInput("backend", backend, "one of " + ", ".join(BACKENDS))
     if backend == "compiled" or (backend == "auto" and importlib.util.find_spec("numba") is not None):
-        from epsilometer.training.fast import CompiledTrainer
+        from epsilometer.training.compiled_trainer import CompiledTrainer
 
         return CompiledTrainer
     return PortableTrainer

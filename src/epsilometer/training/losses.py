@@ -1,4 +1,4 @@
-"""The loss of single records, from a model's outputs."""
+"""How good a model is, from its outputs: the loss of single records, and how many it gets right."""
 
 from __future__ import annotations
 
@@ -27,3 +27,12 @@ def record_losses(logits: Array, y: Labels, loss: str = "cross-entropy") -> Floa
     else:
         losses = 0.5 * ((outputs - wanted) ** 2).sum(axis=1)
     return losses
+
+
+def accuracy(logits: Array, y: Labels) -> float:
+    """The share of records whose label has the largest output.
+
+    >>> accuracy(np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([1, 1]))
+    0.5
+    """
+    return float(np.mean(np.argmax(logits, axis=1) == y))

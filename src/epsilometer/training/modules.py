@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,7 @@ def register(name: str, factory: Factory, summary: str = "a torch module of the 
 
 
 def is_module(name: str) -> bool:
+    """Whether a torch module is registered under this name."""
     return name in _FACTORIES
 
 
@@ -173,15 +174,27 @@ class ModuleNetwork:
 
         parameters = torch.tensor(flat)
         total = torch.zeros_like(parameters)
-        for start in range(0, len(x), CHUNK):
-            records, labels = torch.tensor(x[start : start + CHUNK]), torch.tensor(y[start : start + CHUNK])
-            quick = self._by_layers(parameters, records, labels) if self._layered else None
-            parts = quick or self._by_vmap(parameters, records, labels)
-            squares = np.array([part.squares.numpy() for part in parts])
-            factors = torch.from_numpy(clip_factors(squares, clip_norm, clipping))
+        for parts in self._shares(parameters, x, y):
+            factors = torch.from_numpy(clip_factors(_squares(parts), clip_norm, clipping))
             total += torch.cat([p.weighted_sum(f).ravel() for p, f in zip(parts, factors, strict=True)])
         result: Array = total.numpy()
         return result
+
+    def gradient_norms(self, flat: Array, x: Array, y: Labels) -> Array:
+        """The norm of each record's gradient, before clipping."""
+        import torch
+
+        norms = [np.sqrt(_squares(parts).sum(axis=0)) for parts in self._shares(torch.tensor(flat), x, y)]
+        return np.concatenate([np.zeros(0, flat.dtype), *norms])
+
+    def _shares(self, parameters: torch.Tensor, x: Array, y: Labels) -> Iterator[list[Share]]:
+        """What parameter tensors contribute to the gradients of some records at a time."""
+        import torch
+
+        for start in range(0, len(x), CHUNK):
+            records, labels = torch.tensor(x[start : start + CHUNK]), torch.tensor(y[start : start + CHUNK])
+            quick = self._by_layers(parameters, records, labels) if self._layered else None
+            yield quick or self._by_vmap(parameters, records, labels)
 
     def clipped_products(
         self, flat: Array, x: Array, y: Labels, direction: Array, clip_norm: float, clipping: str = "flat"
@@ -318,6 +331,11 @@ class ModuleNetwork:
         if self.loss == "logistic":
             return functional.binary_cross_entropy_with_logits(logits, label, reduction="sum")
         return 0.5 * ((logits - label) ** 2).sum()
+
+
+def _squares(parts: Sequence[Share]) -> Array:
+    """Squared norms of each tensor's part (row) of each record's gradient (column)."""
+    return np.array([part.squares.numpy() for part in parts])
 
 
 def _formed_sum(moves: FormedCombination, models: Array) -> Array:

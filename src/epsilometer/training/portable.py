@@ -11,8 +11,8 @@ from epsilometer.training.modules import ModuleNetwork
 from epsilometer.training.optimizers import Optimizer
 from epsilometer.training.recipe import Recipe
 from epsilometer.training.sampling import sample
+from epsilometer.training.side_by_side import Training
 from epsilometer.training.threefry import Words
-from epsilometer.training.together import Training
 from epsilometer.training.watchers import Watcher
 
 

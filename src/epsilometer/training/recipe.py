@@ -33,13 +33,14 @@ CLIPPINGS = {
     "automatic": "each record's gradient scaled by C/(norm + 0.01): about C, whatever its size",
 }
 OPTIMIZERS = {"sgd": "plain steps", "momentum": "heavy-ball momentum", "adam": "Adam (β = 0.9, 0.999)"}
-SCHEDULES = {"constant": "the same rate", "linear": "falling to 0 on a line", "cosine": "falling to 0 on a cosine"}
+SCHEDULES = {"constant": "the same rate", "linear": "falling on a line", "cosine": "falling on a cosine"}
 ACTIVATIONS = {"relu": "rectified linear units", "tanh": "hyperbolic tangent"}
 INITIALISATIONS = {
     "fixed": "Glorot normal, drawn once: every trial starts from the same, known weights",
     "random": "Glorot normal, drawn anew for every trial",
 }
 PRECISIONS = {"float32": "single precision", "float64": "double precision"}
+_LATER = ("final_learning_rate", "decay_steps")  # fields that plans of earlier versions do not have
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ class Recipe:
     A step adds N(0, (noise_multiplier·clip_norm)²) to the sum of the sample's clipped gradients and divides
     by sample_rate·records. `records` is the *public* size of the data and the same in both worlds: dividing
     by a world's own size would tell the worlds apart. What the optimizer does with the result, weight decay
-    included, costs no privacy.
+    included, costs no privacy. A falling rate reaches `final_learning_rate` after `decay_steps` (all steps, if nothing
+    is said) and stays there.
     """
 
     records: int
@@ -72,12 +74,17 @@ class Recipe:
     momentum: float = 0.9
     weight_decay: float = 0.0
     schedule: str = "constant"
+    final_learning_rate: float = 0.0
+    decay_steps: int | None = None
 
     def __post_init__(self) -> None:
         checks.whole("records", self.records, least=1, most=10**12)
         self.mechanism  # noqa: B018  checks sample rate, noise multiplier and steps
         checks.real("clip_norm", self.clip_norm, above=1e-12, below=1e12, closed="[]")
         checks.real("learning_rate", self.learning_rate, above=0, below=1e30)
+        checks.real("final_learning_rate", self.final_learning_rate, above=0, below=1e30, closed="[")
+        if self.decay_steps is not None:
+            checks.whole("decay_steps", self.decay_steps, least=1, most=10**8)
         checks.real("init_scale", self.init_scale, above=0, below=1e6, closed="[]")
         checks.seed("init_seed", self.init_seed)
         checks.real("momentum", self.momentum, above=0, below=1, closed="[")
@@ -101,6 +108,11 @@ class Recipe:
         ):
             if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
                 raise unknown_name(name, getattr(self, name), known)
+        for name in _LATER:
+            if self.schedule == "constant" and getattr(self, name) != getattr(Recipe, name):
+                raise InvalidInput(
+                    name, getattr(self, name), "nothing while the rate is constant", 'schedule = "linear"'
+                )
         if (self.sampling == "full") != (self.sample_rate == 1) and self.sampling != "poisson":
             raise InvalidInput(
                 "sample_rate", self.sample_rate, 'exactly 1 with sampling = "full", and below 1 otherwise'
@@ -127,9 +139,10 @@ class Recipe:
 
     def learning_rates(self) -> Floats:
         """The rate of every step."""
-        progress = np.arange(self.steps) / self.steps
+        progress = np.minimum(np.arange(self.steps) / (self.decay_steps or self.steps), 1.0)
         falling = {"linear": 1.0 - progress, "cosine": 0.5 * (1.0 + np.cos(np.pi * progress))}
-        return self.learning_rate * falling.get(self.schedule, np.ones(self.steps))
+        last = self.final_learning_rate
+        return last + (self.learning_rate - last) * falling.get(self.schedule, np.ones(self.steps))
 
     @property
     def mechanism(self) -> DpSgd:
@@ -137,4 +150,6 @@ class Recipe:
         return DpSgd(self.sample_rate, self.noise_multiplier, self.steps)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """Without fields that are newer than stored plans, unless they are used: a plan must stay the same."""
+        unused = {name for name in _LATER if getattr(self, name) == getattr(Recipe, name)}
+        return {name: value for name, value in asdict(self).items() if name not in unused}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilometer import checks
 from epsilometer.claims import Floats
 from epsilometer.training.models import Array, Labels
 
@@ -54,3 +56,17 @@ class Watcher:
 
     def finish(self, parameters: Array, projections: Floats) -> None:
         """The final model (a view), and ⟨noisy sum, probe⟩ of every step (empty without a probe)."""
+
+
+class Every(Watcher):
+    """Shows the model after every `steps` steps to somebody: `look(steps taken, parameters)`, which are a view."""
+
+    stepwise = True
+
+    def __init__(self, steps: int, look: Callable[[int, Array], None]) -> None:
+        self._steps, self._look = checks.whole("steps", steps, least=1), look
+
+    def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
+        if (step + 1) % self._steps == 0:
+            self._look(step + 1, parameters)
+        return False

@@ -22,6 +22,10 @@ class Auto:
     def __init__(self, workers: int | None = None) -> None:
         self._local = Local(workers)
 
+    @property
+    def workers(self) -> int:
+        return self._local.workers
+
     def play(self, job: Job, groups: Groups) -> Generator[Played]:
         started = time.perf_counter()
         travels = _can_travel(job)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -15,6 +16,9 @@ from epsilometer.errors import EpsilometerError
 from epsilometer.subjects import LATE, Precautions
 
 Answer = TypeVar("Answer")
+
+_LOG = logging.getLogger("epsilometer")
+_SILENCE = 60.0  # seconds after which whoever waits is told for what
 
 
 def carefully(precautions: Precautions, what: str, function: Callable[..., Answer], *arguments: Any) -> Answer:
@@ -33,6 +37,8 @@ def in_child(what: str, function: Callable[..., Answer], *arguments: Any) -> Ans
     child.start()
     there.close()
     try:
+        if not here.poll(_SILENCE):
+            _LOG.warning("%s has taken %.3g s so far; what hangs is ended by a `time_limit`", what, _SILENCE)
         answer = here.recv()
     except EOFError:
         child.join(5)

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 from epsilometer import checks
 from epsilometer.auditing.executors.executor import TRIES, Job, Task, TrialsFailed, available_cores, next_task
+from epsilometer.auditing.executors.patience import Patience, exceeded
 from epsilometer.auditing.executors.worker import READY, STARTED, work
 from epsilometer.auditing.groups import Groups, Played
 from epsilometer.errors import EpsilometerError, InvalidInput
@@ -26,7 +27,6 @@ from epsilometer.subjects import Precautions
 
 UNGUARDED = 71  # exit code of a worker whose script has no guard
 _LOOK = 1.0  # seconds between looks at the clock
-_FIRST_LIMIT, _LEAST_LIMIT, _PATIENCE = 3600.0, 60.0, 30.0  # seconds, and times the slowest trial so far
 _LOG = logging.getLogger("epsilometer")
 
 
@@ -90,7 +90,7 @@ class _Pool:
 
     def __init__(self, job: bytes, workers: int, groups: Groups, precautions: Precautions) -> None:
         self._job, self._groups, self._precautions = job, groups, precautions
-        self._slowest = 0.0  # seconds that a trial took
+        self._patience = Patience(precautions)
         self._retries: deque[Task] = deque()
         self._failed_starts = 0
         self._task = next_task(self._retries, self._groups)  # before any process is started: there may be nothing to do
@@ -110,7 +110,7 @@ class _Pool:
                     continue
                 played = self._understand(worker, message)
                 if played is not None:
-                    self._slowest = max(self._slowest, played.seconds / len(played.trials))
+                    self._patience.learn(played)
                     if self._precautions.fresh_process:
                         self._exchange(worker)
                     self._hand_out()  # the worker goes on while its results are stored
@@ -152,20 +152,14 @@ class _Pool:
         assert isinstance(message, Played)
         return message
 
-    def _limit(self, trials: int) -> float:
-        """How long trials may take: as the user says, or much longer than any so far."""
-        if self._precautions.seconds is not None:
-            return self._precautions.seconds * trials
-        return max(_LEAST_LIMIT, _PATIENCE * self._slowest * trials) if self._slowest else _FIRST_LIMIT
-
     def _end_late_ones(self) -> None:
         """A training that hangs, or a process that somebody stopped, is not waited for without end."""
         for worker in list(self._workers):
             if worker.task is None:
                 continue
-            limit = self._limit(len(worker.task.trials))
+            limit = self._patience.limit(len(worker.task.trials))
             if time.monotonic() - worker.since > limit:
-                self._replace(worker, f"it took more than {limit:.3g} s; `time_limit` of the subject allows for more")
+                self._replace(worker, exceeded(limit))
 
     def _exchange(self, worker: _Worker) -> None:
         worker.stop()

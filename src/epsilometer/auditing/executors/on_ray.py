@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -14,11 +15,13 @@ from typing import Any, ClassVar
 from epsilometer import checks
 from epsilometer.auditing.executors.executor import Job, Task, next_task, play_group
 from epsilometer.auditing.executors.own_ray import private_ray
+from epsilometer.auditing.executors.patience import Patience, ending_this_process_after, exceeded
 from epsilometer.auditing.groups import Groups, Played
 from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.evidence import Trial
 
 _AHEAD = 2  # groups for each core: one that is played and one that waits
+_GRACE, _MORE = 1.5, 1.0  # times the limit, and seconds: what a training can say of itself comes first
 
 
 class OnRay:
@@ -33,7 +36,7 @@ class OnRay:
     def play(self, job: Job, groups: Groups) -> Generator[Played]:
         ray = _ray()
         ours = not ray.is_initialized()
-        waiting: dict[Any, Task] = {}
+        waiting: dict[Any, _Sent] = {}
         with private_ray(ray) if ours and self._address is None else nullcontext():
             if ours:
                 self._start(ray)
@@ -62,26 +65,30 @@ class OnRay:
                 "ray status tells; a cluster with a token needs RAY_AUTH_MODE=token here too",
             ) from None  # fmt: skip
 
-    def _play(self, ray: Any, job: Job, groups: Groups, waiting: dict[Any, Task]) -> Iterator[Played]:
-        sent, key = ray.put(job), job.fingerprint
+    def _play(self, ray: Any, job: Job, groups: Groups, waiting: dict[Any, _Sent]) -> Iterator[Played]:
+        there, key = ray.put(job), job.fingerprint
         remote = ray.remote(num_cpus=1, max_retries=0)(_play_task)  # retries are ours, trial by trial
         retries: deque[Task] = deque()
+        patience = Patience(job.work.precautions)
         while True:
             while len(waiting) < _AHEAD * self._cores(ray) and (task := next_task(retries, groups)) is not None:
-                waiting[remote.remote(sent, key, task.trials)] = task
+                limit = patience.limit(len(task.trials))
+                ends_after = _GRACE * limit + _MORE
+                waiting[remote.remote(there, key, task.trials, ends_after)] = _Sent(task, limit, ends_after)
             if not waiting:
                 return
             (done, *_), _ = ray.wait(list(waiting), num_returns=1)
-            task = waiting.pop(done)
+            sent = waiting.pop(done)
             try:
                 played = ray.get(done)
             except ray.exceptions.RayTaskError as error:  # raised by the trial
                 if isinstance(error.cause, EpsilometerError):
                     raise error.cause from None
-                retries.extend(task.again(f"{type(error.cause).__name__}: {error.cause}"))
+                retries.extend(sent.task.again(f"{type(error.cause).__name__}: {error.cause}"))
             except ray.exceptions.RayError as error:  # its process or its node is gone
-                retries.extend(task.again(type(error).__name__))
+                retries.extend(sent.task.again(sent.end or type(error).__name__))
             else:
+                patience.learn(played)
                 yield played
 
     def _cores(self, ray: Any) -> int:
@@ -90,8 +97,23 @@ class OnRay:
         return cores if self._workers is None else min(cores, self._workers)
 
 
-def _play_task(job: Job, key: str, trials: Sequence[Trial]) -> Played:
-    return play_group(_opened(key, job), trials)
+class _Sent:
+    """A task that Ray has, and what it was told: tasks may wait for a core, so only their process knows the time."""
+
+    def __init__(self, task: Task, limit: float, ends_after: float) -> None:
+        self.task = task
+        self._limit, self._ends_after, self._since = limit, ends_after, time.monotonic()
+
+    @property
+    def end(self) -> str:
+        """Why its process is gone, if it was given enough time to be late."""
+        return exceeded(self._limit) if time.monotonic() - self._since >= self._ends_after else ""
+
+
+def _play_task(job: Job, key: str, trials: Sequence[Trial], ends_after: float) -> Played:
+    opened = _opened(key, job)
+    with ending_this_process_after(ends_after):
+        return play_group(opened, trials)
 
 
 _JOBS: dict[str, Job] = {}  # of this worker process: a job is opened, and its game crafted, once

@@ -1,0 +1,184 @@
+"""Accountants for parts that are unlike: each takes the parts that it can prove something about, and refuses others."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from epsilometer.accounting.events import Composition, ExponentialEvent, sampled_gaussian
+from epsilometer.accounting.moments import LARGEST_LAMBDA
+from epsilometer.accounting.rdp import ORDERS
+from epsilometer.accounting.renyi import log_moment
+from epsilometer.claims import Floats, GaussianClaim, Relation
+from epsilometer.errors import InvalidInput
+
+BIN = 1e-4  # of a privacy loss
+ROUND_OFF = 1e-12  # of δ, more than a few transforms lose
+_RELATIONS = {
+    Relation.ADD_REMOVE: "ADD_OR_REMOVE_ONE",
+    Relation.ZERO_OUT: "REPLACE_SPECIAL",
+    Relation.REPLACE: "REPLACE_ONE",
+}
+
+
+def pld_epsilon(whole: Composition, delta: float, relation: Relation) -> float:
+    """By privacy loss distributions of the parts, composed here. The exponential mechanism counts as any ε-DP one."""
+    from dp_accounting.pld import common
+    from dp_accounting.pld import privacy_loss_distribution as pld
+    from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
+
+    if delta == 0:  # transforms lose some δ; and what parts are at δ = 0, they are together
+        return basic_epsilon(whole, delta, relation)
+    total = pld.identity(value_discretization_interval=BIN)
+    for leaf, count in _private(whole, relation):
+        if leaf is None:
+            return math.inf
+        if isinstance(leaf, ExponentialEvent):
+            pure = common.DifferentialPrivacyParameters(leaf.epsilon, 0)
+            part = pld.from_privacy_parameters(pure, value_discretization_interval=BIN)
+        else:
+            accountant = PLDAccountant(_neighbours(relation), BIN)
+            _compose(accountant, leaf, "pld", relation)
+            if accountant._contains_non_dp_event:
+                return math.inf
+            part = accountant._pld
+        total = total.compose(part.self_compose(count) if count > 1 else part)
+    allowed = delta - ROUND_OFF
+    return max(0.0, float(total.get_epsilon_for_delta(allowed))) if allowed > 0 else math.inf
+
+
+def rdp_epsilon(whole: Composition, delta: float, relation: Relation) -> float:
+    """By Rényi divergences, which add up; improved conversion."""
+    from dp_accounting import rdp
+
+    total = _divergences(whole, relation, "rdp")
+    if delta == 0 or not np.isfinite(total).any():
+        return math.inf if whole.parts else 0.0
+    return max(0.0, float(rdp.compute_epsilon(ORDERS, total, delta)[0]))
+
+
+def rdp_classic_epsilon(whole: Composition, delta: float, relation: Relation) -> float:
+    """The same with the conversion of Mironov (2017)."""
+    total = _divergences(whole, relation, "rdp-classic")
+    if delta == 0:
+        return math.inf if whole.parts else 0.0
+    return float(np.min(total + math.log(1.0 / delta) / (ORDERS - 1.0)))
+
+
+def moments_epsilon(whole: Composition, delta: float, relation: Relation) -> float:
+    """Moments of Gaussian parts, sampled or not, which add up (Abadi et al. 2016, Theorem 2)."""
+    found = []
+    for leaf, count in _private(whole, relation):
+        if leaf is None:
+            return math.inf
+        gaussian = sampled_gaussian(leaf)
+        if gaussian is None:
+            raise _refused(leaf, "moments", "Gaussian noise, of Poisson samples or of all records")
+        found.append((*gaussian, count))
+    if delta == 0 or any(sigma == 0 for _, sigma, _ in found):
+        return math.inf if found else 0.0
+    totals = (
+        (sum(n * log_moment(lam + 1.0, q, sigma, relation) for q, sigma, n in found) + math.log(1.0 / delta)) / lam
+        for lam in range(1, LARGEST_LAMBDA + 1)
+    )
+    return min(totals)
+
+
+def basic_epsilon(whole: Composition, delta: float, relation: Relation) -> float:
+    """ε of every part added up; parts with Gaussian noise share δ evenly, and samples amplify privacy."""
+    parts = list(_private(whole, relation))
+    if any(leaf is None for leaf, _ in parts):
+        return math.inf
+    noisy = sum(count for leaf, count in parts if _pure(leaf) is None)
+    total = 0.0
+    for leaf, count in parts:
+        pure = _pure(leaf)
+        if pure is None:
+            gaussian = sampled_gaussian(leaf)
+            if gaussian is None:
+                raise _refused(leaf, "basic", "Gaussian or Laplace noise, exponential mechanism, randomized response")
+            rate, sigma = gaussian
+            if sigma == 0 or delta == 0:
+                return math.inf
+            full = GaussianClaim(1.0 / sigma).epsilon_at(min(delta / (noisy * rate), 0.5))
+            pure = full + math.log(rate) if full > 700 else math.log1p(rate * math.expm1(full))
+        total += count * max(pure, 0.0)
+    return total
+
+
+def strong_epsilon(_whole: Composition, _delta: float, _relation: Relation) -> float:
+    """Not for unlike parts: what Abadi et al. (2016) compare with is a formula for equal steps."""
+    raise InvalidInput("accountant", "strong", "one for unlike parts: pld, rdp, rdp-classic, moments or basic")
+
+
+def _private(whole: Composition, relation: Relation) -> Iterator[tuple[Any, int]]:
+    """The parts, with none for what is not private at all."""
+    import dp_accounting
+
+    for leaf, count in whole.parts:
+        if isinstance(leaf, dp_accounting.NonPrivateDpEvent):
+            yield None, count
+            continue
+        whole_records = isinstance(leaf, ExponentialEvent | dp_accounting.RandomizedResponseDpEvent)
+        if relation is Relation.REPLACE and not whole_records:
+            remedy = "state noise multipliers under add-remove or zero-out, or pass a DpSgd"
+            raise InvalidInput("relation", relation.value, f"one that says what {type(leaf).__name__} is for", remedy)
+        yield leaf, count
+
+
+def _divergences(whole: Composition, relation: Relation, name: str) -> Floats:
+    from dp_accounting.rdp import RdpAccountant
+
+    logging.getLogger("absl").setLevel(logging.ERROR)  # it warns of every order that it leaves out
+    total = np.zeros(len(ORDERS))
+    for leaf, count in _private(whole, relation):
+        if leaf is None:
+            return np.full(len(ORDERS), np.inf)
+        if isinstance(leaf, ExponentialEvent):  # a range of ε is ε²/8-zCDP (Cesar & Rogers 2021), and ε-DP
+            total += count * np.minimum(leaf.epsilon, ORDERS * leaf.epsilon**2 / 8.0)
+            continue
+        accountant = RdpAccountant(ORDERS, _neighbours(relation))
+        _compose(accountant, leaf, name, relation)
+        total += count * np.asarray(accountant.rdp)
+    return total
+
+
+def _compose(accountant: Any, leaf: Any, name: str, relation: Relation) -> None:
+    from dp_accounting import UnsupportedEventError
+
+    try:
+        accountant.compose(leaf)
+    except UnsupportedEventError as error:
+        raise _refused(leaf, name, f"a part that it knows under {relation} ({error})") from None
+    except ValueError as error:
+        raise _refused(leaf, name, f"settings that make sense ({error})") from None
+
+
+def _pure(leaf: Any) -> float | None:
+    """ε of a part that has one at δ = 0."""
+    import dp_accounting
+
+    if isinstance(leaf, ExponentialEvent):
+        return leaf.epsilon
+    if isinstance(leaf, dp_accounting.LaplaceDpEvent):
+        return 1.0 / leaf.noise_multiplier if leaf.noise_multiplier > 0 else math.inf
+    if isinstance(leaf, dp_accounting.RandomizedResponseDpEvent):
+        if leaf.noise_parameter == 0:
+            return math.inf
+        # The true answer has 1 − p + p/k, each other one p/k.
+        return math.log1p((1.0 - leaf.noise_parameter) * leaf.num_buckets / leaf.noise_parameter)
+    return None
+
+
+def _neighbours(relation: Relation) -> Any:
+    from dp_accounting import NeighboringRelation
+
+    return NeighboringRelation[_RELATIONS[relation]]
+
+
+def _refused(leaf: Any, accountant: str, expected: str) -> InvalidInput:
+    return InvalidInput("event", leaf, f"for {accountant}: {expected}", "try another accountant")

@@ -1,0 +1,162 @@
+"""How good the models are that a training ends in: its accuracy, beside what an audit says of its privacy."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from epsilometer.auditing.executors import Executor
+from epsilometer.auditing.plan import Plan
+from epsilometer.auditing.progress import Progress
+from epsilometer.auditing.runner import AuditResult, play
+from epsilometer.auditing.scores import require_scores
+from epsilometer.auditing.store import Store
+from epsilometer.auditing.work import Preparation, Results, canonical
+from epsilometer.bounds import LowerBound
+from epsilometer.claims import Floats
+from epsilometer.data import Dataset
+from epsilometer.errors import EpsilometerError
+from epsilometer.evidence import OUT, Trial
+from epsilometer.plain import plain
+from epsilometer.seeds import Stream, seed_of
+from epsilometer.subjects import Insertion, Observer, Precautions, Sees, ThreatModel
+from epsilometer.training import accuracy
+
+TRAININGS = 5
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The mean over some trainings, and their deviation: an estimate."""
+
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, shares: Floats) -> Accuracy:
+        return cls(float(np.mean(shares)), float(np.std(shares, ddof=1)))
+
+    def __str__(self) -> str:
+        spread = f"deviation {100 * self.deviation:.1f} %"
+        return f"{100 * self.mean:.1f} % (mean of {TRAININGS} trainings without a canary, {spread})"
+
+
+@dataclass(frozen=True, eq=False)
+class Utility:
+    """Trainings on the plan's own data, without a canary and with seeds of their own, as `Work`.
+
+    They have nothing to do with the audit's trials. Each gives the share of records that its model gets right: of those
+    that it was trained on, and of `test`, where there are others.
+    """
+
+    plan: Plan
+    test: Dataset | None = None
+
+    @property
+    def worlds(self) -> tuple[int, ...]:
+        return (OUT,)
+
+    @property
+    def planned_trials(self) -> int:
+        return TRAININGS
+
+    @property
+    def claimed_epsilon(self) -> float:
+        return self.plan.claimed_epsilon
+
+    @property
+    def first_look(self) -> int:
+        return TRAININGS
+
+    @property
+    def precautions(self) -> Precautions:
+        return self.plan.precautions
+
+    def to_dict(self) -> dict[str, Any]:
+        test = None if self.test is None else {"records": len(self.test), "sha256": self.test.fingerprint()}
+        return {**self.plan.to_dict(), "trials": TRAININGS, "part": "utility", "test_data": test}
+
+    def canonical_json(self) -> str:
+        return canonical(plain(self.to_dict()))
+
+    @functools.cached_property
+    def _fingerprint(self) -> str:
+        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
+
+    def fingerprint(self) -> str:
+        return self._fingerprint
+
+    def prepare(self) -> Preparation:
+        self.plan.subject.load()
+        return Preparation({})
+
+    def play(self, prepared: Preparation, trials: Sequence[Trial]) -> list[Floats]:
+        subject = self.plan.subject
+        looking = [_Looking(subject.data, self.test) for _ in trials]
+        seeds = [seed_of(self.plan.seed, Stream.UTILITY, index) for _, index in trials]
+        subject.run([Insertion(subject.data) for _ in trials], seeds, looking)
+        return [one.score() for one in looking]
+
+    def accepted(self, results: Mapping[Trial, Any], **remedy: str) -> dict[Trial, Floats]:
+        return require_scores(results, "accuracy", 1 if self.test is None else 2, **remedy)
+
+    def is_enough(self, results: Results, count: int) -> bool:
+        return False
+
+    def bound_so_far(self, results: Results, count: int) -> LowerBound:
+        raise EpsilometerError("accuracy bounds no ε")
+
+    def describe(self) -> str:
+        return "accuracy"
+
+    def code(self) -> list[Any]:
+        return self.plan.code()
+
+
+class _Looking(Observer):
+    """Asks the final model for predictions."""
+
+    def __init__(self, train: Dataset, test: Dataset | None) -> None:
+        self._parts = [train] if test is None else [train, test]
+        self._shares: list[float] = []
+
+    def finish(self, model: Any) -> None:
+        self._shares = [accuracy(model.logits(part.x), part.y) for part in self._parts]
+
+    def score(self) -> Floats:
+        return np.array(self._shares)
+
+
+def has_accuracy(plan: Plan) -> bool:
+    """Whether its models tell classes apart, and can be asked."""
+    lacking = plan.subject.grants.lacks(ThreatModel(Sees.PREDICTIONS, ()))
+    return isinstance(plan.subject.data, Dataset) and not lacking and plan.subject.loss != "scored"
+
+
+def measure_accuracy(
+    plan: Plan,
+    test: Dataset | None = None,
+    progress: Progress | None = None,
+    *,
+    store: Store,
+    executor: Executor,
+) -> tuple[Accuracy, ...]:
+    """On the training's own records and, if there are any, on those of `test`."""
+    results = play(Utility(plan, test), store, executor, progress).results
+    return tuple(Accuracy.of(shares) for shares in np.array([results[OUT, i] for i in range(TRAININGS)]).T)
+
+
+def with_accuracy(
+    result: AuditResult, progress: Progress | None = None, *, store: Store, executor: Executor
+) -> AuditResult:
+    """The result with the accuracy of its training, if models have one and it costs a tenth of the audit at most."""
+    played = result.judged * len(result.plan.worlds)
+    if played < 10 * TRAININGS or not has_accuracy(result.plan):
+        return result
+    found = measure_accuracy(result.plan, progress=progress, store=store, executor=executor)
+    return replace(result, accuracy=found)

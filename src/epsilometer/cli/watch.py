@@ -1,0 +1,238 @@
+"""`epsilometer watch`."""
+
+from __future__ import annotations
+
+import enum
+import json
+import shlex
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from epsilometer.cli.output import INTERNAL_ERROR, say
+from epsilometer.errors import InvalidInput, one_line
+
+if TYPE_CHECKING:
+    from epsilometer.watching.launch.run import Follower
+    from epsilometer.watching.monitor import Monitor, Watched
+
+VIOLATED, TOO_WEAK = 1, 4
+RESULT = "result.json"
+_FIRST_WORD, _LATER_WORDS = 5.0, 60.0  # seconds until the first remark on a training, and between later ones
+
+
+class Place(enum.StrEnum):
+    """Where canaries are put."""
+
+    EXTRA = "extra"
+    MODEL = "model"
+
+
+class Required(enum.StrEnum):
+    """What the verdict must be."""
+
+    NOT_VIOLATED = "not-violated"
+    CONSISTENT = "consistent"
+
+
+def watch(
+    command: Annotated[
+        list[str], typer.Argument(metavar="-- COMMAND", help="What to run, after --, such as: -- python train.py.")
+    ],
+    canaries: Annotated[
+        Place,
+        typer.Option(
+            help="Where canaries are: on an unused extra parameter (nothing changes), or at coordinates of the model "
+            "(sees noise that misses a layer; changes the training by rounding)."
+        ),
+    ] = Place.EXTRA,
+    number: Annotated[int, typer.Option(help="How many canaries a step has.")] = 200,
+    confidence: Annotated[float, typer.Option(help="Of the verdict on each training.")] = 0.95,
+    require: Annotated[
+        Required | None,
+        typer.Option(help="Of a command that ends with 0: exit with 1 if violated, and with 4 if not 'consistent'."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A new directory for result.json, report.html, recordings.")] = None,
+    stop_when_known: Annotated[
+        bool, typer.Option("--stop-when-known", help="End the command (SIGTERM) once a training is refuted.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option(help="Of coins and canaries' noise; without it, the system's.")] = None,
+) -> int:
+    """Run a training script once, unchanged, and audit every Opacus training in it, and JAX trainings with optax's DP
+    aggregate or a plan of jax-privacy.
+
+    Its output, exit code, random numbers, model and accountant are as without. In every step, canary gradients go
+    through the script's own clipping and noise, each by the toss of a coin; guessing the coins from the noisy sums
+    refutes a noise multiplier that is not true. What is found goes to stderr.
+
+    Examples:
+
+    - `epsilometer watch -- python train.py --epochs 3`
+
+    - `epsilometer watch --require consistent --out audit -- python -m mypackage.train`
+    """
+    from epsilometer import checks
+    from epsilometer.report.report_file import write_report
+    from epsilometer.watching.launch.run import NotStarted, follow
+    from epsilometer.watching.monitor import Monitor
+    from epsilometer.watching.settings import MOST, Settings
+
+    if "--" not in sys.argv:
+        raise InvalidInput(
+            "COMMAND", shlex.join(command), "-- before it", "as in: epsilometer watch -- python train.py"
+        )
+    checks.whole("number", number, least=1, most=MOST)
+    checks.real("confidence", confidence, above=0, below=1)
+    if seed is not None:
+        checks.whole("seed", seed, least=0)
+    monitor = Monitor(confidence)
+    display = _Display(monitor, stop_when_known)
+    with _directory(out) as directory:
+        settings = Settings(number, canaries.value, seed)
+        ended = follow(command, directory, settings, sys.stdout.fileno(), display.look)
+        if isinstance(ended, NotStarted):
+            say(f"epsilometer: {shlex.join(command)}: {ended.reason}")
+            return ended.code
+        display.finish(ended)
+        if display.broken:
+            return ended if ended or require is None else INTERNAL_ERROR
+        if out is not None:
+            document = _plain({"schema": 1, "command": list(command), "exit_code": ended, **_document(monitor)})
+            (directory / RESULT).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+            write_report(directory, document)
+    return _exit_code(ended, monitor, require)
+
+
+class _Display:
+    """Says on stderr what happens, in few lines: the terminal belongs to the script."""
+
+    def __init__(self, monitor: Monitor, stop: bool) -> None:
+        self._monitor, self._stop = monitor, stop
+        self._due: dict[int, float] = {}
+        self._refuted: set[int] = set()
+        self.broken = ""  # what went wrong in the audit; the command goes on
+
+    def look(self, follower: Follower) -> bool:
+        """Take up what is new; True once a refuted training is to be stopped."""
+        if not self.broken:
+            try:
+                self._take_up(follower)
+            except Exception as error:
+                self.broken = one_line(f"{type(error).__name__}: {error}", limit=200)
+        return self._stop and bool(self._refuted)
+
+    def _take_up(self, follower: Follower) -> None:
+        changed = [self._monitor.take(record, source) for source, record in follower.new()]
+        for one in {id(one): one for one in changed if one is not None}.values():
+            self._remark(one)
+
+    def finish(self, code: int) -> None:
+        """The last word on each training; or why there is none."""
+        monitor = self._monitor
+        if self.broken:
+            say(f"epsilometer: the audit failed, and the command went on without it ({self.broken})")
+            return
+        for why in monitor.failures:
+            say(f"epsilometer: not audited, because {why}")
+        for one in monitor:
+            for check in one.checks:
+                if check["status"] == "failed":
+                    say(f"epsilometer: {self._name(one)}: check failed: {check['name']}: {check['reason']}")
+            if one.unseen and one.process.steps:
+                say(
+                    f"epsilometer: {self._name(one)}: the accountant has {one.unseen} steps more than were seen "
+                    "(of a checkpoint that was loaded, or taken around the optimizer)"
+                )
+            end = "" if one.ended else f"; its process was ended early (exit code {code})"
+            say(f"epsilometer: {self._name(one)}: {one.verdict()}{end}")
+        if not monitor.trainings and not monitor.failures:
+            say(f"epsilometer: nothing was audited: {self._why_nothing(code)}")
+
+    def _remark(self, one: Watched) -> None:
+        now, name = time.monotonic(), self._name(one)
+        if id(one) not in self._due:
+            self._due[id(one)] = now + _FIRST_WORD
+            say(f"epsilometer: {name}: {one}")
+        if one.process.refuted and id(one) not in self._refuted:
+            self._refuted.add(id(one))
+            say(f"epsilometer: {name}: {one.verdict()}")
+        elif now > self._due[id(one)] and one.process.steps:
+            from epsilometer.bounds.step_process import e_value
+
+            self._due[id(one)] = now + _LATER_WORDS
+            limit = f"noise at most {one.noise_factor():.3g} × the stated"
+            say(f"epsilometer: {name}: step {one.process.steps}, e-value {e_value(one.process.log_e_value)}, {limit}")
+
+    def _name(self, one: Watched) -> str:
+        several = len({watched.pid for watched in self._monitor}) > 1
+        return f"training {one.made.training}" + (f" of process {one.pid}" if several else "")
+
+    def _why_nothing(self, code: int) -> str:
+        failed = f" (the command ended with exit code {code})" if code else ""
+        if not self._monitor.processes:
+            return (
+                "the hook got into no Python process; the command starts none, or with -I, -E or -S, which keep "
+                f"PYTHONPATH or sitecustomize out{failed}"
+            )
+        if not self._monitor.libraries:
+            return f"opacus was never imported{failed}"
+        names = sorted({one.library for one in self._monitor.libraries})
+        if "opacus" not in names:
+            return f"{' and '.join(names)} made no gradients private in a way that is watched{failed}"
+        return f"opacus was imported, but PrivacyEngine.make_private never returned{failed}"
+
+
+def _exit_code(ended: int, monitor: Monitor, require: Required | None) -> int:
+    """The command's own, unless it is 0 and something is required."""
+    if ended != 0 or require is None:
+        return ended
+    outcomes = [one.verdict().outcome.value for one in monitor]
+    if "violated" in outcomes:
+        return VIOLATED
+    supported = bool(outcomes) and all(outcome == "consistent" for outcome in outcomes)
+    weak = not supported or bool(monitor.failures) or any(one.faults for one in monitor)
+    return TOO_WEAK if weak and require is Required.CONSISTENT else 0
+
+
+def _document(monitor: Monitor) -> dict[str, Any]:
+    from epsilometer.report import versions
+    from epsilometer.watching.figures import figures_of
+
+    trainings: Sequence[dict[str, Any]] = [one.to_dict() for one in monitor]
+    return {
+        "libraries": [{"name": one.library, "version": one.version} for one in monitor.libraries],
+        "processes": [{"pid": one.pid, "argv": one.argv, "python": one.python} for one in monitor.processes.values()],
+        "failures": monitor.failures,
+        "trainings": trainings,
+        "figures": {name: figure.to_dict() for name, figure in figures_of(monitor).items()},
+        "versions": versions(),
+    }
+
+
+def _plain(document: dict[str, Any]) -> Any:
+    from epsilometer.plain import plain
+
+    return plain(document)
+
+
+@contextmanager
+def _directory(out: Path | None) -> Iterator[Path]:
+    """Where recordings go: a new directory to keep, or one that is gone afterwards."""
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="epsilometer-watch-", ignore_cleanup_errors=True) as place:
+            yield Path(place)
+        return
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        used = any(out.iterdir())
+    except OSError as error:
+        raise InvalidInput("out", str(out), f"a directory to write to ({error.strerror})") from None
+    if used:
+        raise InvalidInput("out", str(out), "a new or empty directory", "each watch has a directory of its own")
+    yield out

@@ -1,0 +1,43 @@
+"""Figures: their numbers as frozen objects, each with its table; matplotlib draws them, and is loaded then only."""
+
+from epsilometer.figures.false_alarms import AlarmRate, FalseAlarms
+from epsilometer.figures.figure import Drawable, Figure, Table
+from epsilometer.figures.grid import Grid, panels
+from epsilometer.figures.lines import Lines, Series
+from epsilometer.figures.path import Level, Path
+from epsilometer.figures.pictures import Pictures
+from epsilometer.figures.rungs import Ladder, Rung
+from epsilometer.figures.scale import Scale, ScaleMark
+from epsilometer.figures.side_by_side import RunMarks, SideBySide
+from epsilometer.figures.trade_off import Curve, Point, TradeOff
+from epsilometer.figures.worlds import Worlds
+
+FIGURES: dict[str, type[Figure]] = {
+    one.kind: one for one in (FalseAlarms, Grid, Ladder, Lines, Path, Pictures, Scale, SideBySide, TradeOff, Worlds)
+}
+
+__all__ = [
+    "FIGURES",
+    "AlarmRate",
+    "Curve",
+    "Drawable",
+    "FalseAlarms",
+    "Figure",
+    "Grid",
+    "Ladder",
+    "Level",
+    "Lines",
+    "Path",
+    "Pictures",
+    "Point",
+    "RunMarks",
+    "Rung",
+    "Scale",
+    "ScaleMark",
+    "Series",
+    "SideBySide",
+    "Table",
+    "TradeOff",
+    "Worlds",
+    "panels",
+]

@@ -1,0 +1,155 @@
+"""The answer before all details: the verdict, what it is about, and the one number to quote."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from epsilometer.bounds.result import Kind, LowerBound
+from epsilometer.bounds.strength import area_under_curve
+from epsilometer.claims import Claim, PointClaim, StepClaim
+from epsilometer.rounding import confidence, down, percent, simulated, up
+
+if TYPE_CHECKING:
+    from epsilometer.accounting import UpperBound
+    from epsilometer.auditing import AuditResult
+    from epsilometer.auditing.verdict import Verdict
+    from epsilometer.evidence import Evidence
+
+_RATES = np.linspace(0.0, 1.0, 2001)
+_NO_PROOF = "A lower bound is no proof of privacy: a stronger attack may prove more"
+_MEANING = {
+    "violated": "A certified test refutes the claim. A training that keeps its claim is accused like this with "
+    "probability {alpha:.3g} at most.",
+    "consistent": "No violation was found, and this audit would have seen an attack twice as strong. That is no proof "
+    "of privacy: a stronger adversary, or other data, may show more.",
+    "inconclusive": "No violation was found, but the audit was too weak to say more. This is no sign of privacy.",
+}
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One or two sentences, and the number to quote. `verdict` is none where no claim was tested."""
+
+    verdict: str | None
+    sentences: tuple[str, ...]
+    quote: str
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences)
+
+
+def headline_of(result: AuditResult) -> Headline:
+    """Of an audit."""
+    plan = result.plan
+    return headline(
+        result.lower_bound,
+        verdict=result.verdict,
+        claim=plan.claim,
+        evidence=result.evidence,
+        family=result.family_bound,
+        theory=theory_of(result.upper_bound),
+        injected=plan.subject.injected(),
+    )
+
+
+def headline(
+    lower: LowerBound,
+    *,
+    verdict: Verdict | None = None,
+    claim: Claim | None = None,
+    evidence: Evidence | None = None,
+    family: LowerBound | None = None,
+    theory: str = "",
+    injected: Sequence[str] = (),
+) -> Headline:
+    """Of a lower bound, and of a verdict on a claim where one was tested."""
+    quote = quoted(lower)
+    numbers = "; ".join(part for part in (f"Quote {quote}", _if_dp_sgd(lower, family), theory) if part)
+    if verdict is None or claim is None:
+        return Headline(None, (f"{numbers}.", f"{_NO_PROOF}; no claim was tested."), quote)
+    fault = " (a fault was injected on purpose)" if injected else ""
+    first = f"{verdict.outcome}{fault}: {_found(verdict, claim, lower, _strength(claim, evidence))}."
+    return Headline(verdict.outcome.value, (first, f"{numbers}."), quote)
+
+
+def meaning(verdict: str | None, sure: float) -> str:
+    """What a verdict at this confidence says, and what it does not."""
+    return _MEANING.get(verdict or "", f"{_NO_PROOF}; no claim was tested.").format(alpha=1.0 - sure)
+
+
+def quoted(lower: LowerBound) -> str:
+    """The number with all that it needs to be true; rounded down, so that it stays true."""
+    group = f", groups of {lower.group_size}" if lower.group_size > 1 else ""
+    at = f"at δ = {lower.delta:g} ({lower.relation}{group})"
+    sure = confidence(lower.confidence)
+    if lower.kind is Kind.ESTIMATE:
+        return f"nothing: ε ≈ {down(lower.epsilon)} {at} is an estimate, which may be too high"
+    if lower.kind is Kind.CREDIBLE:
+        return f"ε ≥ {down(lower.epsilon)} {at}, credible with {100 * lower.confidence:.10g} % under its prior"
+    if lower.kind is Kind.FAMILY:
+        return f"ε ≥ {down(lower.epsilon)} {at} if the training is as it states, else nothing; {sure}"
+    nothing = ", which proves nothing" if lower.epsilon == 0 else ""
+    return f"ε ≥ {down(lower.epsilon)} {at}, certified with {sure}{nothing}"
+
+
+def theory_of(bound: UpperBound | None) -> str:
+    """What theory promises."""
+    if bound is None:
+        return "theory promises nothing, since the training does not say how much noise it adds to what"
+    doubt = ", with a caveat" if bound.caveat else ""
+    return f"by what it states of itself, theory promises ε ≤ {up(bound.epsilon)}{doubt}"
+
+
+def _if_dp_sgd(lower: LowerBound, family: LowerBound | None) -> str:
+    """What follows if the family's assumption holds; never mixed up with what is certified."""
+    if family is None or lower.kind is not Kind.CERTIFIED or family.epsilon <= lower.epsilon:
+        return ""
+    return f"if it is DP-SGD as stated, whatever its noise, ε ≥ {down(family.epsilon)}"
+
+
+def _found(verdict: Verdict, claim: Claim, lower: LowerBound, attack: str) -> str:
+    """What is refuted, or is not and why."""
+    what, epsilon = _claimed(claim, lower)
+    if verdict.refuted is not None:
+        sure = f"is refuted with {confidence(lower.confidence)}"
+        if verdict.refuted == StepClaim.statement:
+            return f"the stated noise of its steps {sure}, and with it {what}, by {attack}"
+        spared = not isinstance(claim, PointClaim) and lower.epsilon <= epsilon
+        return f"{what} {sure}, {'though its point alone is not, ' if spared else ''}by {attack}"
+    if verdict.outcome.value == "consistent" and verdict.power is not None:
+        caught = simulated(verdict.power)
+        strong = f"an audit like this catches one twice as strong in {caught} of cases"
+        return f"no violation of {what} was found by {attack}; {strong}"
+    return f"{what} was tested by {attack}; {verdict.reason}"
+
+
+def _claimed(claim: Claim, lower: LowerBound) -> tuple[str, float]:
+    """The claim in a few words, and its ε."""
+    if isinstance(claim, StepClaim):
+        return f"the stated noise ({claim.describe()})", math.inf
+    epsilon = claim.epsilon_at(lower.delta)
+    if isinstance(claim, PointClaim):
+        return f"the claimed ε = {_number(epsilon)}", epsilon
+    return f"the claimed curve (ε = {_number(epsilon)} at δ = {lower.delta:g})", epsilon
+
+
+def _strength(claim: Claim, evidence: Evidence | None) -> str:
+    """The attack, and how often it would pick the member out of two: its area under the curve, in words."""
+    if evidence is None:
+        return "what was counted"
+    area = area_under_curve(evidence.as_pairs())
+    limit = claim.strongest if isinstance(claim, StepClaim) else claim
+    allowed = float(np.trapezoid(limit.max_tpr(_RATES, evidence.group_size), _RATES))
+    return (
+        f"an attack that picks the member out of two {percent(area)} of the time "
+        f"(guessing: 50 %, the claim allows {percent(allowed)})"
+    )
+
+
+def _number(epsilon: float) -> str:
+    return "∞" if math.isinf(epsilon) else f"{epsilon:.4g}"

@@ -1,0 +1,86 @@
+"""What an impact assessment asks for, in the order of NIST SP 800-226 and of the GDPR's Article 35."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from epsilometer.report.page import NOT_MEASURED, Block, Facts, Words
+from epsilometer.rounding import down, up
+
+Document = dict[str, Any]
+_RELATIONS = {
+    "add-remove": "add or remove: one data set has a record that the other lacks",
+    "replace": "replace: one record has another value",
+    "zero-out": "zero-out: one record is replaced by one that contributes nothing",
+}
+
+
+def assessment(document: Document) -> list[Block]:
+    return [
+        Words(
+            "What this audit can say to each point, so that it can be copied; what it did not look at is called not "
+            "measured, and is for whoever runs the training to answer."
+        ),
+        Facts("In the order of NIST SP 800-226", _nist(document)),
+        Facts("In the order of GDPR Article 35(7)", _gdpr(document)),
+    ]
+
+
+def _nist(document: Document) -> list[tuple[str, str]]:
+    plan, claim, low = document["plan"], document["claim"], document["lower_bound"]
+    form = "a whole curve" if claim["form"] != "point" else "a point only; no curve is claimed"
+    upper = document["upper_bound"]
+    accountant = NOT_MEASURED + ": the training does not say how much noise it adds to what"
+    if upper is not None:
+        caveat = f"; {upper['caveat']}" if upper["caveat"] else ""
+        accountant = (
+            f"{upper['accountant']}: ε ≤ {up(float(upper['epsilon']))} at δ = {upper['delta']:g}, for sampling and "
+            "noise as "
+            f"stated{caveat}"
+        )
+    group = low["group_size"]
+    return [
+        ("claim, as a curve", f"{form}: {document['claim_words']}"),
+        ("claim, as a point", f"ε = {up(float(claim['epsilon']))} at δ = {claim['delta']:g}"),
+        ("unit of privacy", "one record of the data" + (f"; worlds of the audit differ in {group}" if group > 1 else "")
+         + ". A person with several records is protected less."),
+        ("relation between neighbours", _RELATIONS[plan["claim"]["relation"]]),
+        ("trust model", "central: whoever trains sees all records. Attackers see what the threat model above says."),
+        ("mechanism", document["training"]),
+        ("accountant and its assumptions", accountant),
+        ("other spending: tuning, preprocessing, pre-training", f"{NOT_MEASURED}; whatever looked at the same records "
+         "before or beside this training spends as well, and is not in ε"),
+        ("metadata that depends on neighbours", f"{NOT_MEASURED}; the number of records, the data's order and "
+         "statistics "
+         "used for preprocessing are taken as known to everybody"),
+        ("randomness", f"{NOT_MEASURED}; trials use pseudo-random numbers that follow from seed {document['seed']}, so "
+         "that they can be repeated. What is deployed must use a secret seed of a cryptographic generator."),
+        ("arithmetic", f"{NOT_MEASURED}; noise is added in floating point, whose last bits can leak (Mironov 2012)"),
+        ("residual risk", f"at least ε = {down(float(low['epsilon']))} is proved to leak "
+         f"({low['kind']}, {100 * low['confidence']:.10g} % confidence); verdict: {document['verdict']}"),
+        ("what was not tested", _untested(document)),
+    ]  # fmt: skip
+
+
+def _untested(document: Document) -> str:
+    others = [one["name"] for one in document["adversaries"] if one["state"] != "played"]
+    rare = document.get("blind_spot")
+    words = f"adversaries that were not played ({', '.join(others)}); other data sets and pairs of neighbours"
+    if rare is None:
+        return words
+    share = "leaks in some trainings only" if rare >= 1 else f"leaks in fewer than {100 * rare:.2g} % of trainings"
+    return f"{words}; {share}"
+
+
+def _gdpr(document: Document) -> list[tuple[str, str]]:
+    low = document["lower_bound"]
+    return [
+        ("(a) the processing and its purposes", f"{document['training']}; purposes: for the controller to describe"),
+        ("(b) necessity and proportionality", f"{NOT_MEASURED}; for the controller to assess"),
+        ("(c) risks to rights and freedoms", "that others learn whether, and with what, a person is in the data. "
+         "Proved to "
+         f"leak: ε ≥ {down(float(low['epsilon']))}; what that means for a person is in the section of that name."),
+        ("(d) measures and safeguards", "differential privacy as claimed: ε = "
+         f"{up(float(document['claim']['epsilon']))} at "
+         f"δ = {document['claim']['delta']:g}; this audit: {document['verdict']}"),
+    ]  # fmt: skip

@@ -1,0 +1,64 @@
+"""The report of a watched command: every private training in it, with its verdict and its checks."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from epsilometer.figures import Figure, Table
+from epsilometer.report.kinds.shared import figures_in, flat, told
+from epsilometer.report.page import Block, Code, Drawn, Facts, Numbers, Page, Points, Section, Words
+
+Document = dict[str, Any]
+LIMITS = (
+    "This does not prove privacy. What is tested is what the training states of its noise, step by step.",
+    "Sampling, the accountant's sum and what happens outside the optimizer are looked at by checks only.",
+    "One run was watched. What it shows holds for this run.",
+)
+_WORST = ("violated", "inconclusive", "consistent")
+
+
+def is_of(document: Document) -> bool:
+    return "trainings" in document and "exit_code" in document
+
+
+def page(document: Document) -> Page:
+    trainings = document["trainings"]
+    figures = figures_in(document)
+    outcomes = [one["verdict"] for one in trainings]
+    verdict = next((outcome for outcome in _WORST if outcome in outcomes), None)
+    sections = []
+    if "noise" in figures:
+        sections.append(Section("Noise", [Drawn(figures["noise"])]))
+    sections += [_training(i, one, figures) for i, one in enumerate(trainings, start=1)]
+    settings = {key: document[key] for key in ("exit_code", "libraries", "processes")}
+    sections += [
+        Section("Limits", [Points(LIMITS)]),
+        Section(
+            "What was run", [Code("The command", shlex.join(document["command"])), Facts("Found", list(flat(settings)))]
+        ),
+    ]
+    sentences = [f"Training {i}: {one['verdict']}: {one['reason']}." for i, one in enumerate(trainings, start=1)]
+    nothing = "Nothing was audited: no private training was seen."
+    return Page(
+        title=f"Watched: {shlex.join(document['command'])}",
+        kind="Privacy audit of a command while it ran",
+        verdict=verdict,
+        sentences=sentences or [nothing],
+        sections=sections,
+        version=document["versions"]["epsilometer"],
+        warnings=[f"Not audited: {why}" for why in document["failures"]],
+    )
+
+
+def _training(number: int, one: Document, figures: dict[str, Figure]) -> Section:
+    blocks: list[Block] = [Words(f"{one['verdict']}: {one['reason']}")]
+    if f"training {number}" in figures:
+        blocks.append(Drawn(figures[f"training {number}"]))
+    if one["checks"]:
+        rows = tuple((check["name"], check["status"], check["reason"]) for check in one["checks"])
+        blocks.append(Numbers("Checks", Table(("check", "status", "what was found"), rows)))
+    facts = [(key, told(value)) for key, value in one.items() if not isinstance(value, list | dict)]
+    facts += [(f"settings.{key}", text) for key, text in flat(one["settings"])]
+    blocks.append(Facts("What it states, and what was seen", facts))
+    return Section(f"Training {number}", blocks)

@@ -1,0 +1,73 @@
+"""report.html of a run: it follows from what the run has written, and can be made again at any time."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from epsilometer.auditing import RESULTS, STORE, SqliteStore
+from epsilometer.auditing.whole_files import put_aside, write_whole
+from epsilometer.errors import InvalidInput
+from epsilometer.report.html import render
+from epsilometer.report.kinds import page_of
+from epsilometer.report.seal import is_sealed
+
+REPORT = "report.html"
+DOCUMENTS = (RESULTS[0], "calibration.json")
+
+
+def write_report(directory: Path, document: dict[str, Any] | None = None) -> tuple[Path, Path | None]:
+    """Write the report of the run in a directory; where, and under which name another is kept that somebody changed.
+
+    Nothing is played: all of it follows from `document`, or from what the directory holds.
+    """
+    content = render(page_of(_read(directory) if document is None else document))
+    path, kept = directory / REPORT, None
+    try:
+        if os.path.lexists(path):
+            ours = not path.is_symlink() and path.is_file() and is_sealed(before := path.read_bytes())
+            if ours and before == content:
+                return path, None
+            kept = None if ours else put_aside(path)
+            write_whole(path, content, anew=True)
+        else:
+            write_whole(path, content)
+    except OSError as error:
+        expected = f"a directory to write to ({error.strerror})"
+        raise InvalidInput("DIR", str(directory), expected, "check its permissions") from None
+    return path, kept
+
+
+def _read(directory: Path) -> dict[str, Any]:
+    """What the run in a directory has found, if its store does not say otherwise."""
+    if not directory.is_dir():
+        raise InvalidInput("DIR", str(directory), "the directory of a run", "check the path")
+    path = next((directory / name for name in DOCUMENTS if (directory / name).is_file()), None)
+    if path is None:
+        begun = (directory / STORE).exists()
+        remedy = "continue it: the same command again" if begun else "a command with --out DIR makes one"
+        raise InvalidInput("DIR", str(directory), f"the directory of a finished run, with {DOCUMENTS[0]}", remedy)
+    try:
+        document = json.loads(path.read_bytes())
+        if not isinstance(document, dict):
+            raise ValueError("not an object")
+    except (OSError, ValueError) as error:
+        raise InvalidInput("DIR", str(path), f"a result that can be read ({error})", "run the same again") from None
+    _require_stored(directory, document)
+    return document
+
+
+def _require_stored(directory: Path, document: dict[str, Any]) -> None:
+    """A result that was edited is not believed: its store knows the verdict and the bound."""
+    if "plan_sha256" not in document or not (directory / STORE).is_file():
+        return
+    with SqliteStore.reading(directory / STORE) as store:
+        found = next((run for run in store.runs() if run.fingerprint == document["plan_sha256"]), None)
+    end = None if found is None else found.conclusion
+    shown = (document.get("verdict"), document.get("lower_bound"))
+    if end is None or (end["verdict"]["outcome"], end["lower_bound"]) != shown:
+        path = directory / RESULTS[0]
+        remedy = "run the audit again, which writes it anew"
+        raise InvalidInput("DIR", str(path), f"what {STORE} beside it holds", remedy)

@@ -1,0 +1,117 @@
+"""The noise of a training as it is added: sums of squares of every parameter, and a few coordinates to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from epsilometer.claims import Floats
+
+PREFIX = 32  # coordinates of a parameter that are compared
+LAGS = (1, 2, 3)  # noise is compared with that of so many steps before, over all steps
+_PARAMETERS = 256  # so many parameters are compared with each other; all are weighed
+_FIRST_STEPS = 32  # in which single parameters are compared
+_JOINT_STEPS = 2048  # in which the noise as a whole is compared
+_JOINT = 64  # coordinates of it
+_RESOLUTION = 1e-5  # noise below this share of a sum may be lost by rounding, which is no fault of the noise
+
+
+@dataclass
+class Weighed:
+    """One parameter's noise, in units of what it should be."""
+
+    name: str
+    size: int
+    steps: int = 0
+    squares: float = 0.0  # of all steps
+    least: float = float("inf")  # sum of squares of the step that has least
+    missing: int = 0  # steps without any noise
+
+
+@dataclass
+class Lagged:
+    """Products of each parameter's noise with that of some steps before."""
+
+    lag: int
+    products: Floats | None = None
+    squares: Floats | None = None  # of the earlier ones: given the past, the variance of a product
+    _before: list[Floats] = field(default_factory=list)
+
+    def add(self, rows: Floats) -> None:
+        if len(self._before) == self.lag:
+            earlier = self._before.pop(0)
+            products, squares = (rows * earlier).sum(1), (earlier**2).sum(1)
+            self.products = products if self.products is None else self.products + products
+            self.squares = squares if self.squares is None else self.squares + squares
+        self._before.append(rows)
+
+
+@dataclass
+class NoiseTally:
+    """Adds up what is needed later, at the cost of about one pass over the parameters a step."""
+
+    steps: int = 0
+    silent: int = 0  # steps in which no noise was asked for
+    parameters: list[Weighed] = field(default_factory=list)
+    joint: list[Floats] = field(default_factory=list)
+    prefixes: list[list[Floats]] = field(default_factory=list)  # [step][parameter]
+    products: Floats | None = None  # of prefixes of two parameters, summed over steps
+    sums: Floats | None = None  # of prefixes, over steps
+    lagged: list[Lagged] = field(default_factory=lambda: [Lagged(lag) for lag in LAGS])
+    on_cpu: bool = True
+    coarse: str = ""  # a type of number too coarse to weigh noise in
+
+    def add(self, parameters: Sequence[torch.Tensor], names: Sequence[str], scale: float) -> None:
+        """The noise that was just added, which should have deviation `scale`."""
+        self.steps += 1
+        if scale <= 0:
+            self.silent += 1
+            return
+        if not self.parameters:
+            self.parameters = [Weighed(name, p.numel()) for name, p in zip(names, parameters, strict=True)]
+        with torch.no_grad():
+            noises = [_noise(p) for p in parameters]
+            self.coarse = next((str(n.dtype) for n in noises if torch.finfo(n.dtype).eps > 1e-6), "")
+            self.on_cpu = self.on_cpu and noises[0].device.type == "cpu"
+            device = noises[0].device
+            squares = torch.stack([n.square().sum(dtype=torch.float64).to(device) for n in noises]).tolist()
+            shown = noises[:_PARAMETERS]
+            flat = torch.cat([n[:PREFIX].to(device, torch.float64) for n in shown]).cpu().numpy() / scale
+        for weighed, parameter, square in zip(self.parameters, parameters, squares, strict=True):
+            share = square / scale**2
+            weighed.steps += 1
+            weighed.squares += share
+            weighed.least = min(weighed.least, share)
+            if square == 0 and scale > _RESOLUTION * float(parameter.summed_grad.abs().max()):  # type: ignore[attr-defined]
+                weighed.missing += 1
+        self._compare(np.split(flat, np.cumsum([min(len(n), PREFIX) for n in shown])[:-1]))
+
+    def _compare(self, prefixes: list[Floats]) -> None:
+        if len(self.prefixes) < _FIRST_STEPS:
+            self.prefixes.append(prefixes)
+        if len(self.joint) < _JOINT_STEPS:
+            each = max(1, _JOINT // len(prefixes))
+            self.joint.append(np.concatenate([prefix[:each] for prefix in prefixes])[:_JOINT])
+        padded = np.zeros((len(prefixes), PREFIX))
+        for row, prefix in zip(padded, prefixes, strict=True):
+            row[: len(prefix)] = prefix
+        products = padded @ padded.T
+        self.products = products if self.products is None else self.products + products
+        self.sums = padded if self.sums is None else self.sums + padded
+        for lagged in self.lagged:
+            lagged.add(padded)
+
+    @property
+    def loud(self) -> int:
+        """Steps in which noise was asked for."""
+        return self.steps - self.silent
+
+
+def _noise(parameter: Any) -> torch.Tensor:
+    """What was added to a sum of clipped gradients, before anything is divided."""
+    noise: torch.Tensor = parameter.grad.detach().reshape(-1) - parameter.summed_grad.detach().reshape(-1)
+    return noise

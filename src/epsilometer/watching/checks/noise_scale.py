@@ -1,0 +1,56 @@
+"""Every parameter has the noise that is accounted: weights and biases, in every step."""
+
+from __future__ import annotations
+
+from scipy import stats
+
+from epsilometer.watching.checks.check import CHANCE, Finding, failed, not_applicable, passed
+from epsilometer.watching.checks.noise import Weighed
+from epsilometer.watching.checks.seen import SeenTraining
+
+_REMEDY = "let DPOptimizer.add_noise treat every parameter with σ·C; nothing may change p.grad after it"
+
+
+def noise_scale(seen: SeenTraining) -> Finding:
+    tally = seen.noise
+    if not tally.loud:
+        return not_applicable("noise multiplier 0" if tally.steps else "no private step was taken")
+    if tally.coarse:
+        return not_applicable(f"gradients are {tally.coarse}: rounding is of the size of noise")
+    silent = [w for w in tally.parameters if w.missing]
+    if silent:
+        first = max(silent, key=lambda w: w.missing)
+        found = f"{first.name} has no noise in {first.missing} of {first.steps} steps ({_others(silent)})"
+        return failed(found, "noise in every parameter and step", _REMEDY)
+    tests = 2 * len(tally.parameters)
+    weak = [w for w in tally.parameters if _too_little(w, tests)]
+    if weak:
+        first = min(weak, key=_ratio)
+        least = min(_ratio(first), (first.least / first.size) ** 0.5)
+        found = f"{first.name} has noise × {_ratio(first):.3g} over {first.steps} steps, × {least:.3g} in one"
+        return failed(f"{found} ({_others(weak)})", "× 1: deviation σ·C", _REMEDY)
+    ratios = [_ratio(w) for w in tally.parameters]
+    return passed(
+        f"noise × {min(ratios):.3g} to × {max(ratios):.3g} of σ·C in {len(ratios)} parameters{_more(tally.parameters)}"
+    )
+
+
+def _too_little(weighed: Weighed, tests: int) -> bool:
+    """Less than chance allows, over all steps or in one of them."""
+    if stats.chi2.cdf(weighed.squares, weighed.size * weighed.steps) < CHANCE / tests:
+        return True
+    return bool(stats.chi2.cdf(weighed.least, weighed.size) < CHANCE / tests / weighed.steps)
+
+
+def _more(parameters: list[Weighed]) -> str:
+    """Too much noise is no harm to privacy, but worth a word."""
+    most = max(stats.chi2.isf(CHANCE / len(parameters), w.size * w.steps) / w.squares < 1 for w in parameters)
+    return "; more than is accounted" if most else ""
+
+
+def _ratio(weighed: Weighed) -> float:
+    return float((weighed.squares / (weighed.size * weighed.steps)) ** 0.5)
+
+
+def _others(parameters: list[Weighed]) -> str:
+    return "1 parameter" if len(parameters) == 1 else f"{len(parameters)} parameters"

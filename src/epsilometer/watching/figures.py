@@ -1,0 +1,48 @@
+"""The numbers of a watched training's pictures."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from epsilometer.figures import Figure, Level, Path, Scale, ScaleMark
+from epsilometer.figures.scale import AT_MOST, CLAIMED
+from epsilometer.watching.monitor import Monitor, Watched
+
+SHOWN = 60  # steps
+
+
+def figures_of(monitor: Monitor) -> dict[str, Figure]:
+    """Noise of all trainings on one scale, and the evidence against each as its steps came."""
+    trainings = list(monitor)
+    drawn: dict[str, Figure] = {}
+    if trainings:
+        marks = [ScaleMark("stated", 1.0, CLAIMED, "what every training states of its own noise")]
+        for i, one in enumerate(trainings, start=1):
+            marks.append(ScaleMark(f"training {i}", one.noise_factor(), AT_MOST, f"{100 * one.confidence:.10g} %"))
+        drawn["noise"] = Scale("Noise, as a multiple of what is stated", "noise / stated noise", tuple(marks))
+    for i, one in enumerate(trainings, start=1):
+        if one.wealth:
+            drawn[f"training {i}"] = _path(i, one)
+    return drawn
+
+
+def _path(number: int, one: Watched) -> Path:
+    """The e-value's logarithm to base 10, at a few dozen steps and where it refuted the claim."""
+    count = len(one.wealth)
+    places = set(np.linspace(0, count - 1, min(count, SHOWN)).round().astype(int).tolist())
+    if one.process.refuted_at:
+        places.add(min(one.process.refuted_at, count) - 1)
+    steps = sorted(places)
+    return Path(
+        f"Evidence against the stated noise of training {number}",
+        counted="steps seen",
+        quantity="log₁₀ of the e-value",
+        label="e-value",
+        counts=tuple(step + 1 for step in steps),
+        values=tuple(one.wealth[step] / math.log(10) for step in steps),
+        levels=(Level("refuted from here on", -math.log10(1.0 - one.confidence)),),
+        note="Canaries in every step are bet on. A training that keeps its statement crosses the line with probability "
+        "1 − confidence at most, however long it is watched.",
+    )

@@ -1,0 +1,1 @@
+"""JAX trainings, watched from inside: transformations that make gradients private are wrapped."""

@@ -1,0 +1,1 @@
+"""A command, run with the hook in every Python process that it starts."""

@@ -1,0 +1,85 @@
+"""Run a command once, unchanged, and follow what the hooks inside it record."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from epsilometer.watching.launch.environment import with_hook
+from epsilometer.watching.launch.signals import switchboard
+from epsilometer.watching.recording import SUFFIX, Reader, Record
+from epsilometer.watching.settings import Settings
+
+_POLL = 0.2  # seconds
+NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as shells say it
+
+
+@dataclass(frozen=True)
+class NotStarted:
+    """The command could not be run; the exit code that a shell would give, and why."""
+
+    code: int
+    reason: str
+
+
+class Follower:
+    """Reads all recordings of a directory as they grow."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._readers: dict[str, Reader] = {}
+
+    def new(self) -> list[tuple[str, Record]]:
+        """Records since the last call, each with the name of its file."""
+        for path in sorted(self._directory.glob(f"*{SUFFIX}")):
+            self._readers.setdefault(path.name, Reader(path))
+        return [(name, record) for name, reader in self._readers.items() for record in reader.new()]
+
+    @property
+    def damaged(self) -> int:
+        return sum(reader.damaged for reader in self._readers.values())
+
+
+def follow(
+    command: Sequence[str], directory: Path, settings: Settings, stdout: int | None, look: Callable[[Follower], bool]
+) -> int | NotStarted:
+    """The command's exit code, as a shell gives it. `look` is called now and then, and once at the end; a command of
+    which it says True is asked to end."""
+    settings.write(directory)
+    follower = Follower(directory)
+    with switchboard() as board:
+        try:
+            process = _start(command, directory, stdout, board.mask)
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            reason = "command not found" if missing else f"it cannot be run ({error.strerror})"
+            return NotStarted(NOT_FOUND if missing else NOT_EXECUTABLE, reason)
+        asked = False
+        while process.poll() is None:
+            board.wait(_POLL, process.pid)
+            if look(follower) and not asked:
+                asked = True
+                process.send_signal(signal.SIGTERM)
+    look(follower)
+    code = process.returncode
+    return 128 - code if code < 0 else code
+
+
+def _start(command: Sequence[str], directory: Path, stdout: int | None, mask: set[Any]) -> subprocess.Popen[bytes]:
+    """As a shell would: the same streams, inherited files, directory and signals."""
+
+    def unblock() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+    return subprocess.Popen(
+        list(command),
+        stdout=stdout,
+        env=with_hook(os.environ, directory),
+        close_fds=False,
+        preexec_fn=unblock,  # noqa: PLW1509 (there are no threads)
+    )

@@ -1,0 +1,229 @@
+"""Records → what is known of each training, at any time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from epsilometer.bounds import StepProcess, share_refuted_in_steps
+from epsilometer.bounds.step_process import e_value
+from epsilometer.claims import GaussianClaim, StepClaim
+from epsilometer.rounding import simulated
+from epsilometer.watching.checks.names import UNMENDED
+from epsilometer.watching.recording import (
+    Checked,
+    Ended,
+    FirstNoise,
+    Imported,
+    MadePrivate,
+    NotAudited,
+    Record,
+    Started,
+    Step,
+)
+from epsilometer.watching.settings import PLACES
+
+if TYPE_CHECKING:
+    from epsilometer.auditing.verdict import Verdict
+
+_MOST_SIMULATED = 200  # steps: if so many have power, more have it too
+_EXACT = 8  # different noise multipliers that are taken as they are; each costs some time
+_COARSE = 1.1  # others are rounded down by a tenth at most
+
+
+@dataclass
+class Watched:
+    """One training: what it states, the evidence against that, and what else was found."""
+
+    made: MadePrivate
+    process: StepProcess
+    confidence: float
+    pid: int = 0
+    vacuous: int = 0  # steps that state no noise
+    not_audited: str = ""
+    checks: list[dict[str, str]] = field(default_factory=list)
+    first_noise: list[list[float]] = field(default_factory=list)
+    ended: bool = False
+    unseen: int = 0
+    history: list[list[float]] = field(default_factory=list)  # what the accountant has: noise, sample rate, steps
+    wealth: list[float] = field(default_factory=list)  # the logarithm of the e-value after every step
+    _stated: dict[float, float] = field(default_factory=dict)
+    _factor: tuple[int, float] = (0, math.inf)
+
+    def add(self, step: Step) -> None:
+        """One more step; one that states no noise promises nothing, and is counted only."""
+        sigma = step.noise_multiplier
+        if not (sigma > 0 and math.isfinite(sigma)):
+            self.vacuous += 1
+            return
+        if sigma not in self._stated:
+            exact = len(self._stated) < _EXACT
+            # Less noise than is stated is a weaker statement: to refute it is to refute what is stated.
+            rounded = sigma if exact else _COARSE ** math.floor(math.log(sigma) / math.log(_COARSE))
+            self._stated[sigma] = rounded
+        self.process.add(step.scores, step.coins, self._stated[sigma])
+        self.wealth.append(self.process.log_e_value)
+
+    def noise_factor(self) -> float:
+        """The true noise is at most so many times the stated."""
+        if self._factor[0] != self.process.steps:
+            self._factor = (self.process.steps, self.process.noise_factor())
+        return self._factor[1]
+
+    def verdict(self) -> Verdict:
+        """What can be said now; it holds whenever one looks."""
+        from epsilometer.auditing.verdict import DOUBTFUL, ENOUGH_POWER, Outcome, Verdict
+
+        process = self.process
+        factor = self.noise_factor()
+        limit = f"the noise is at most {factor:.3g} × the stated"
+        if process.refuted:
+            reason = (
+                f"{StepClaim.statement} is refuted at step {process.refuted_at} (noise multiplier {self._noise()}; "
+                f"e-value {e_value(process.log_e_value)} by now, {self.confidence:.12g} confidence)"
+            )
+            reason += f"; {limit}" if factor < 1.0 else ""
+            return Verdict(Outcome.VIOLATED, reason, refuted=StepClaim.statement)
+        why = self._says_nothing()
+        if why:
+            return Verdict(Outcome.INCONCLUSIVE, why)
+        if math.isinf(factor):
+            limit = "nothing is known of the noise"
+        power = self._power()
+        steps = "1 step does" if process.steps == 1 else f"{process.steps} steps do"
+        found = f"{steps} not refute the stated noise (noise multiplier {self._noise()}); {limit}"
+        half = f"{simulated(power)} of such trainings with half of the noise would have been refuted"
+        if process.log_e_value >= -math.log(DOUBTFUL):
+            reason = f"{found}, but the evidence points that way (e-value {e_value(process.log_e_value)}); train longer"
+            return Verdict(Outcome.INCONCLUSIVE, reason, power)
+        if self.faults:
+            names = ", ".join(dict.fromkeys(one["name"] for one in self.faults))
+            reason = f"{found}, but the training is not what is accounted for: failed checks: {names}"
+            return Verdict(Outcome.INCONCLUSIVE, reason, power)
+        if power >= ENOUGH_POWER:
+            return Verdict(Outcome.CONSISTENT, f"{found}; {half}", power)
+        remedy = "train longer, or use more canaries"
+        return Verdict(Outcome.INCONCLUSIVE, f"{found}; no more than {half}; {remedy}", power)
+
+    def _noise(self) -> str:
+        low, high = min(self._stated), max(self._stated)
+        return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+
+    def _power(self) -> float:
+        """The probability of a refutation by so many steps, had canaries twice the strength that they have for sure."""
+        from epsilometer.auditing.verdict import FAULT
+
+        factor = self.noise_factor()
+        if math.isinf(factor):
+            return 0.0
+        sigma = sorted(self._stated.values())[len(self._stated) // 2]
+        truth = GaussianClaim(FAULT / (sigma * max(factor, 1.0)))
+        steps = min(self.process.steps, _MOST_SIMULATED)
+        claim = StepClaim.of_noise(sigma)
+        return share_refuted_in_steps(claim, truth, steps, self.made.canaries, self.confidence)
+
+    @property
+    def faults(self) -> list[dict[str, str]]:
+        """Checks that failed, of those that some version of the library passes."""
+        return [one for one in self.checks if one["status"] == "failed" and one["name"] not in UNMENDED]
+
+    def to_dict(self) -> dict[str, Any]:
+        verdict = self.verdict()
+        return {
+            "pid": self.pid,
+            "training": self.made.training,
+            "optimizer": self.made.optimizer,
+            "noise_multiplier": self.made.noise_multiplier,
+            "clip_norm": self.made.clip_norm,
+            "canaries": self.made.canaries,
+            "place": self.made.place,
+            "settings": self.made.settings,
+            "steps": self.process.steps,
+            "unseen_steps": self.unseen,
+            "accounted": self.history,
+            "log_e_value": self.process.log_e_value,
+            "refuted_at": self.process.refuted_at,
+            "noise_factor": self.noise_factor(),
+            "confidence": self.confidence,
+            "headline": str(verdict),
+            "verdict": verdict.outcome.value,
+            "reason": verdict.reason,
+            "power": verdict.power,
+            "not_audited": self.not_audited or None,
+            "ended": self.ended,
+            "checks": self.checks,
+        }
+
+    def __str__(self) -> str:
+        made = self.made
+        place = PLACES.get(made.place, made.place)
+        return (
+            f"{made.optimizer}, noise multiplier {made.noise_multiplier:.4g}, clip norm {made.clip_norm:.4g}, "
+            f"{made.canaries} canaries {place}"
+        )
+
+    def _says_nothing(self) -> str:
+        """Why there is no verdict; empty if there is one."""
+        if self.not_audited:
+            return f"not audited, because {self.not_audited}"
+        if self.vacuous:
+            return f"{self.vacuous} steps state a noise multiplier of 0, which promises nothing"
+        if self.process.steps == 0:
+            unseen = f", though {self.unseen} were accounted for" if self.unseen else ""
+            return f"not audited, because no step was seen{unseen}"
+        return ""
+
+
+class Monitor:
+    """Takes the records of all processes of a command, or of one."""
+
+    def __init__(self, confidence: float = 0.95) -> None:
+        self.confidence = confidence
+        self.processes: dict[str, Started] = {}
+        self.libraries: list[Imported] = []
+        self.trainings: dict[tuple[str, int], Watched] = {}
+        self.failures: list[str] = []
+
+    def take(self, record: Record, source: str = "") -> Watched | None:
+        """Note it; the training that it belongs to, if any."""
+        match record:
+            case Started():
+                self.processes[source] = record
+            case Imported():
+                self.libraries.append(record)
+            case MadePrivate():
+                import epsilometer.auditing.verdict  # noqa: F401 (takes its time, while the training goes on)
+
+                pid = self.processes[source].pid if source in self.processes else 0
+                watched = Watched(record, StepProcess(confidence=self.confidence), self.confidence, pid)
+                self.trainings[source, record.training] = watched
+                return watched
+            case NotAudited(training=0):
+                self.failures.append(record.reason)
+            case _:
+                return self._of_training(record, self.trainings.get((source, record.training)))
+        return None
+
+    def __iter__(self) -> Iterator[Watched]:
+        return iter(self.trainings.values())
+
+    @staticmethod
+    def _of_training(
+        record: Step | NotAudited | Checked | FirstNoise | Ended, watched: Watched | None
+    ) -> Watched | None:
+        if watched is None:  # of a damaged recording
+            return None
+        match record:
+            case Step():
+                watched.add(record)
+            case NotAudited():
+                watched.not_audited = record.reason
+            case Checked():
+                watched.checks += record.checks
+            case FirstNoise():
+                watched.first_noise = record.values
+            case Ended():
+                watched.ended, watched.unseen, watched.history = True, record.unseen, record.history
+        return watched

@@ -1,0 +1,125 @@
+"""Where Opacus is taken hold of: `make_private`, and the methods of the optimizers that it returns.
+
+Methods are wrapped in their class, and act for optimizers under watch only: copies of an optimizer, and optimizers of
+others, behave as ever.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import importlib.util
+import os
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from epsilometer.watching.opacus.randomness import give_other_seeds
+from epsilometer.watching.opacus.support import is_ghost
+from epsilometer.watching.opacus.training import Inspector, Training
+from epsilometer.watching.recording import Imported, NotAudited, Sink, Writer
+from epsilometer.watching.settings import Settings
+
+_TRAININGS: weakref.WeakKeyDictionary[Any, Training] = weakref.WeakKeyDictionary()
+_MARK = "_epsilometer"
+
+
+class Hooks:
+    """Every training that some engines make private, and where its records go."""
+
+    def __init__(self, sink: Sink, settings: Settings) -> None:
+        self._sink, self._settings = sink, settings
+        self._trainings: list[Training] = []
+        self._process = os.getpid()
+        self._finished = False
+
+    def watch(self, owner: Any) -> None:
+        """Watch what `make_private` of this class, or of this one engine, returns."""
+        original = owner.make_private
+        of_class = isinstance(owner, type)
+
+        @functools.wraps(original)
+        def make_private(*arguments: Any, **given: Any) -> Any:
+            made = original(*arguments, **given)
+            try:
+                self._made_private(arguments[0] if of_class else owner, made, given)
+            except Exception as error:
+                reason = f"the hook of make_private failed ({type(error).__name__}: {str(error)[:300]})"
+                with suppress(Exception):  # a full disk, say
+                    self._sink.take(NotAudited(0, reason))
+            return made
+
+        owner.make_private = make_private
+
+    def finish(self) -> None:
+        """The process ends: say how many steps were accounted for that nobody has seen."""
+        if self._finished or os.getpid() != self._process:  # a forked copy has nothing to say
+            return
+        self._finished = True
+        for training in self._trainings:
+            same = [one for one in self._trainings if one.accountant is training.accountant]
+            unseen = max(one.accounted() for one in same) - sum(one.seen for one in same)
+            training.finish(max(0, unseen))
+
+    def _made_private(self, engine: Any, made: tuple[Any, ...], given: dict[str, Any]) -> None:
+        module, optimizer, loader = made[0], made[1], made[-1]
+        if optimizer in _TRAININGS:
+            self._sink.take(NotAudited(0, "this training is being watched already"))
+            return
+        number = len(self._trainings) + 1
+        training = Training(number, engine, module, optimizer, self._settings, self._sink, _inspector())
+        self._trainings.append(training)
+        training.begin(engine, loader, optimizer, given)
+        _wrap(type(optimizer), "pre_step", Training.pre_step)
+        _wrap(type(optimizer), "add_noise", Training.add_noise)
+        _wrap(type(optimizer), "accumulate" if is_ghost(optimizer) else "clip_and_accumulate", Training.clip)
+        _TRAININGS[optimizer] = training
+
+
+def install(engine_module: Any, path: str) -> None:
+    """Watch every engine of this process; records go to the file at `path`, settings lie beside it."""
+    from opacus.version import __version__
+
+    sink = Writer(path)
+    settings = Settings.read(Path(path).parent)
+    hooks = Hooks(sink, settings)
+    if settings.other_seeds:
+        give_other_seeds()
+    hooks.watch(engine_module.PrivacyEngine)
+    atexit.register(_quietly, hooks.finish)
+    sink.take(Imported("opacus", str(__version__)))
+
+
+def _wrap(owner: type, name: str, around: Callable[..., Any]) -> None:
+    """Let the training of an optimizer under watch go around this method, whoever defined it."""
+    original = getattr(owner, name)
+    if hasattr(original, _MARK):
+        return
+
+    @functools.wraps(original)
+    def method(self: Any, *arguments: Any, **named: Any) -> Any:
+        training = _TRAININGS.get(self)
+        if training is None:
+            return original(self, *arguments, **named)
+        return around(training, self, functools.partial(original, self, *arguments, **named))
+
+    setattr(method, _MARK, True)
+    setattr(owner, name, method)
+
+
+def _inspector() -> Inspector | None:
+    """The checks that need no statistics, where they are installed."""
+    name = "epsilometer.watching.checks.inspection"
+    if importlib.util.find_spec("epsilometer.watching.checks") is None:
+        return None
+    inspection: Inspector = importlib.import_module(name).Inspection()
+    return inspection
+
+
+def _quietly(act: Callable[[], None]) -> None:
+    try:
+        act()
+    except Exception:  # the process is ending, and its exit code is the script's
+        return

@@ -1,0 +1,93 @@
+"""Canaries on an extra parameter that no model has: the default, because it changes nothing.
+
+After the script's own step is clipped, noised and accounted for, the same optimizer object takes the same step once
+more, for the extra parameter alone: its own clipping gets rows of ten times the clip norm, its own noise is added, its
+own scaling done. So what the script does with gradients is under test, whichever class or patch does it, and model,
+accountant and random numbers stay as they are.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from epsilometer.watching.opacus.randomness import apart
+from epsilometer.watching.opacus.support import ghost_clipping, is_ghost
+
+_TIMES = 10.0  # how much larger than the clip norm a canary's gradient is
+_SMALLEST = 1e-3  # of a clip norm: Opacus adds 1e-6 to every norm
+
+
+def scores_of_a_step(
+    optimizer: Any, module: Any, coins: NDArray[np.bool_], draw: np.random.Generator
+) -> NDArray[np.float64]:
+    """The noisy sum at each canary's coordinate in units of the clip norm."""
+    like = optimizer.params[0]
+    extra = torch.nn.Parameter(torch.zeros(len(coins), device=like.device, dtype=like.dtype))
+    clip_norm = float(optimizer.max_grad_norm)
+    with _alone(optimizer, extra), apart(like.device, optimizer.generator, draw):
+        rows = canary_rows(coins, clip_norm, extra)
+        if is_ghost(optimizer):
+            extra.grad = torch.einsum("i,ij->j", clipping_of(module, extra, rows.norm(dim=1)), rows)
+        else:
+            extra.grad_sample = rows  # type: ignore[attr-defined]
+        optimizer.pre_step()
+        assert extra.grad is not None
+        total = extra.grad.detach()
+        if optimizer.loss_reduction == "mean":
+            total = total * (optimizer.expected_batch_size * optimizer.accumulated_iterations)
+    return np.asarray(total.double().cpu().numpy() / clip_norm)
+
+
+def canary_rows(coins: NDArray[np.bool_], clip_norm: float, extra: torch.Tensor) -> torch.Tensor:
+    """One gradient for each canary that is in, each on a coordinate of its own."""
+    return _all_rows(len(coins), canary_norm(clip_norm), extra.device, extra.dtype)[np.flatnonzero(coins)]
+
+
+@functools.lru_cache(maxsize=4)
+def _all_rows(number: int, norm: float, device: torch.device, dtype: torch.dtype) -> torch.Tensor:
+    return torch.eye(number, device=device, dtype=dtype) * norm
+
+
+def canary_norm(clip_norm: float) -> float:
+    """Large enough to be clipped for sure."""
+    return _TIMES * max(clip_norm, _SMALLEST)
+
+
+def clipping_of(module: Any, parameter: torch.nn.Parameter, norms: torch.Tensor) -> torch.Tensor:
+    """What the ghost module itself multiplies records of such norms by; its own notes stay as they are."""
+    before = dict(vars(module))
+    try:
+        parameter._norm_sample = norms  # type: ignore[attr-defined]
+        module.trainable_parameters = [parameter]
+        return torch.as_tensor(getattr(module, ghost_clipping(module))()).detach().to(norms.dtype)
+    finally:
+        _put_back(module, before)
+
+
+@contextmanager
+def _alone(optimizer: Any, extra: torch.nn.Parameter) -> Iterator[None]:
+    """Meanwhile the optimizer has this parameter only, no hook and no skipped steps; afterwards all is as before."""
+    before, groups = dict(vars(optimizer)), optimizer.param_groups
+    extra.summed_grad = None  # type: ignore[attr-defined]
+    try:
+        optimizer.param_groups = [{"params": [extra]}]
+        optimizer.step_hook = None
+        optimizer._step_skip_queue = []
+        if "max_grad_norms" in before:  # clipping by layer: the only layer has the whole norm
+            optimizer.max_grad_norms = [optimizer.max_grad_norm]
+        yield
+    finally:
+        optimizer.param_groups = groups
+        _put_back(optimizer, before)
+
+
+def _put_back(thing: Any, attributes: dict[str, Any]) -> None:
+    vars(thing).clear()
+    vars(thing).update(attributes)

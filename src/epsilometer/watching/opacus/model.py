@@ -1,0 +1,152 @@
+"""Canaries at coordinates of the model itself: they see noise that misses a layer.
+
+They go through the script's own clipping right after the natural records and get the very noise of the update. What
+natural records add up to there is known in this process and taken off (an adversary of differential privacy knows all
+other records). Once their noisy sum is read, the canaries are taken out of the gradient again: the training is changed
+by rounding only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from epsilometer.watching.opacus.extra import canary_norm, clipping_of
+
+_ROWS = 16  # canaries clipped at once: each is as large as the model
+_PRIOR, _LEAST = 10.0, 1e-3  # canaries that noise is believed to be right for at first; least variance believed in
+_Index = tuple[torch.Tensor, ...]
+
+
+@dataclass(frozen=True)
+class Spots:
+    """Canaries at coordinates of one parameter tensor."""
+
+    parameter: Any
+    canaries: NDArray[np.intp]
+    index: _Index
+
+    def of(self, tensor: torch.Tensor) -> NDArray[np.float64]:
+        return np.asarray(tensor.detach()[self.index].double().cpu().numpy())
+
+    def add(self, tensor: torch.Tensor, values: NDArray[np.float64]) -> None:
+        with torch.no_grad():
+            tensor[self.index] += torch.as_tensor(values, device=tensor.device).to(tensor.dtype)
+
+
+@dataclass(frozen=True)
+class Inserted:
+    """Canaries inside a step that is under way: what natural records add up to there, and what the canaries add."""
+
+    spots: Sequence[Spots]
+    clip_norm: float
+    natural: NDArray[np.float64]
+    added: NDArray[np.float64]
+
+
+class Clarity:
+    """How much noise each parameter tensor has got so far, so that canaries whose noise is missing count most.
+
+    A guess may use all that is past: scores are stretched around ½ by stated over seen variance, as a likelihood would.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[int, tuple[float, int]] = {}  # sum of squares in units of the stated noise, and how many
+
+    def stretched(
+        self, scores: NDArray[np.float64], coins: NDArray[np.bool_], inserted: Inserted, sigma: float
+    ) -> NDArray[np.float64]:
+        """Scores of this step by what was seen before it; then this step is taken up as well."""
+        result = scores.copy()
+        if not sigma > 0:
+            return result
+        for tensor, spot in enumerate(inserted.spots):
+            squares, number = self._seen.get(tensor, (0.0, 0))
+            ratio = (_PRIOR + squares) / (_PRIOR + number)
+            result[spot.canaries] = 0.5 + (scores[spot.canaries] - 0.5) / max(ratio, _LEAST)
+            noise = (scores[spot.canaries] - coins[spot.canaries]) / sigma
+            self._seen[tensor] = (squares + float(np.square(noise).sum()), number + len(noise))
+        return result
+
+
+def places(optimizer: Any, number: int, draw: np.random.Generator) -> list[Spots]:
+    """Different coordinates, of every parameter tensor about as many as of any other: a bias counts like a matrix."""
+    parameters = [one for one in optimizer.params if one.ndim]
+    room = [min(one.numel(), number) for one in parameters]
+    turns = sorted((turn, which) for which, most in enumerate(room) for turn in range(most))[:number]
+    spots: list[Spots] = []
+    for which, parameter in enumerate(parameters):
+        canaries = np.array([canary for canary, (_, chosen) in enumerate(turns) if chosen == which], dtype=np.intp)
+        flat = draw.choice(parameter.numel(), len(canaries), replace=False, shuffle=False)
+        index = tuple(
+            torch.as_tensor(axis, device=parameter.device) for axis in np.unravel_index(flat, parameter.shape)
+        )
+        spots.append(Spots(parameter, canaries, index))
+    return spots
+
+
+def insert_rows(
+    optimizer: Any, clip: Callable[[], object], spots: Sequence[Spots], coins: NDArray[np.bool_]
+) -> Inserted:
+    """After natural records were clipped and summed: the same clipping, once more, for the canaries that are in."""
+    clip_norm, parameters = float(optimizer.max_grad_norm), optimizer.params
+    natural = _at(spots, "summed_grad", len(coins))
+    kept = [one.grad_sample for one in parameters]
+    try:
+        for chosen in np.split(np.flatnonzero(coins), np.arange(_ROWS, int(coins.sum()), _ROWS)):
+            for one in parameters:
+                one.grad_sample = torch.zeros(len(chosen), *one.shape, device=one.device, dtype=one.dtype)
+            for spot in spots:
+                here = np.flatnonzero(np.isin(spot.canaries, chosen))
+                row = torch.as_tensor(np.searchsorted(chosen, spot.canaries[here]), device=spot.parameter.device)
+                index = (row, *(axis[torch.as_tensor(here, device=axis.device)] for axis in spot.index))
+                spot.parameter.grad_sample[index] = canary_norm(clip_norm)
+            clip()
+    except Exception:
+        _set_back(spots, natural)
+        raise
+    finally:
+        for one, own in zip(parameters, kept, strict=True):
+            one.grad_sample = own
+    return Inserted(spots, clip_norm, natural, _at(spots, "summed_grad", len(coins)) - natural)
+
+
+def insert_clipped(optimizer: Any, module: Any, spots: Sequence[Spots], coins: NDArray[np.bool_]) -> Inserted:
+    """Ghost clipping, after gradients were taken up: what the module's own clipping leaves of each canary."""
+    clip_norm = float(optimizer.max_grad_norm)
+    natural = _at(spots, "summed_grad", len(coins))
+    norms = torch.full((len(coins),), canary_norm(clip_norm), dtype=torch.float64, device="cpu")
+    left = (clipping_of(module, torch.nn.Parameter(torch.zeros(1, device="cpu")), norms).cpu() * norms).numpy()
+    for spot in spots:
+        spot.add(spot.parameter.summed_grad, np.where(coins, left, 0.0)[spot.canaries])
+    return Inserted(spots, clip_norm, natural, _at(spots, "summed_grad", len(coins)) - natural)
+
+
+def read_and_remove(optimizer: Any, inserted: Inserted) -> NDArray[np.float64]:
+    """The scores, in units of the clip norm; and the update as it would be without canaries."""
+    scale = 1.0
+    if optimizer.loss_reduction == "mean":
+        scale = float(optimizer.expected_batch_size * optimizer.accumulated_iterations)
+    seen = _at(inserted.spots, "grad", len(inserted.natural)) * scale
+    for spot in inserted.spots:
+        spot.add(spot.parameter.grad, -inserted.added[spot.canaries] / scale)
+    return (seen - inserted.natural) / inserted.clip_norm
+
+
+def _at(spots: Sequence[Spots], name: str, number: int) -> NDArray[np.float64]:
+    """The values of that gradient at all canaries."""
+    values = np.zeros(number)
+    for spot in spots:
+        values[spot.canaries] = spot.of(getattr(spot.parameter, name))
+    return values
+
+
+def _set_back(spots: Sequence[Spots], natural: NDArray[np.float64]) -> None:
+    for spot in spots:
+        total = spot.parameter.summed_grad
+        total[spot.index] = torch.as_tensor(natural[spot.canaries], device=total.device).to(total.dtype)

@@ -1,0 +1,68 @@
+"""Which trainings can be audited, and why others are not: better no verdict than a wrong one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from epsilometer.watching.opacus.randomness import DEVICES
+
+_PLAIN = (type(None), bool, int, float, str)
+
+
+def why_not(optimizer: Any, module: Any) -> str:
+    """Why steps of this optimizer, as it is now, are not audited; empty if they are."""
+    return _shared(optimizer) or _of_another_kind(optimizer) or _out_of_reach(optimizer, module)
+
+
+def _shared(optimizer: Any) -> str:
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        size = torch.distributed.get_world_size()
+        if size > 1:
+            return f"it trains on {size} processes, which share one step and its noise"
+    if any("Distributed" in one.__name__ or "FSDP" in one.__name__ for one in type(optimizer).__mro__):
+        return f"{type(optimizer).__name__} shares a step and its noise between processes"
+    return ""
+
+
+def _of_another_kind(optimizer: Any) -> str:
+    names = {one.__name__ for one in type(optimizer).__mro__}
+    if "AdaClipDPOptimizer" in names or hasattr(optimizer, "_adjusted_noise_multiplier"):
+        return "adaptive clipping releases noisy counts beside the gradients, and canaries do not see those"
+    if not str(getattr(type(optimizer).step, "__module__", "")).startswith("opacus"):
+        return f"{type(optimizer).__name__}.step is the script's own, and may add noise that canaries do not see"
+    own = _state_of_its_own(optimizer)
+    if own:
+        return f"{type(optimizer).__name__} keeps state of the script's own ({own}), which canaries could disturb"
+    return ""
+
+
+def _out_of_reach(optimizer: Any, module: Any) -> str:
+    parameters = optimizer.params
+    if parameters and parameters[0].device.type not in DEVICES:
+        return f"parameters are on {parameters[0].device.type!r}, where generators cannot be put back"
+    if is_ghost(optimizer) and not ghost_clipping(module):
+        return "the module of ghost clipping has no get_clipping_coef"
+    return ""
+
+
+def is_ghost(optimizer: Any) -> bool:
+    """Does the module clip, in its backward pass, and the optimizer only add noise?"""
+    return any(one.__name__ == "DPOptimizerFastGradientClipping" for one in type(optimizer).__mro__)
+
+
+def ghost_clipping(module: Any) -> str:
+    """The name of the method by which a ghost module clips: it changed after 1.5.2."""
+    return next((name for name in ("get_clipping_coef", "get_coeff") if hasattr(module, name)), "")
+
+
+def _state_of_its_own(optimizer: Any) -> str:
+    """An attribute, beyond Opacus' own, that a second call could change for good."""
+    if str(type(optimizer).__module__).startswith("opacus"):
+        return ""
+    known = {"original_optimizer", "noise_multiplier", "max_grad_norm", "max_grad_norms", "loss_reduction", "generator"}
+    known |= {"expected_batch_size", "step_hook", "secure_mode", "_step_skip_queue", "_is_last_step_skipped"}
+    known |= {"param_groups", "state", "defaults", "step", "_step_count", "_opt_called"}  # older versions, schedulers
+    own = (name for name, value in vars(optimizer).items() if name not in known and not isinstance(value, _PLAIN))
+    return next(own, "")

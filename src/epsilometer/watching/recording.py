@@ -1,0 +1,186 @@
+"""What a watched process says: records in one file, a line each, only ever appended.
+
+A process that is killed leaves a torn last line at worst, which nobody reads: a line counts once it has its end.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+SUFFIX = ".jsonl"
+_FAR = 1e30  # clip norms from the middle: nothing is clearer
+
+
+@dataclass(frozen=True)
+class Started:
+    """A Python process began, and the hook is in it."""
+
+    kind: ClassVar[str] = "started"
+    pid: int
+    argv: list[str]
+    python: str
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The library that makes trainings private was imported, and is being watched."""
+
+    kind: ClassVar[str] = "imported"
+    library: str
+    version: str
+
+
+@dataclass(frozen=True)
+class MadePrivate:
+    """A training began: what it is and states. `training` counts from 1 within its process."""
+
+    kind: ClassVar[str] = "made-private"
+    training: int
+    optimizer: str
+    noise_multiplier: float
+    clip_norm: float
+    canaries: int
+    place: str
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One real step: the noisy sum at each canary's coordinate in units of the clip norm, who was in, and the noise
+    multiplier that was accounted for."""
+
+    kind: ClassVar[str] = "step"
+    training: int
+    scores: NDArray[np.float64]
+    coins: NDArray[np.bool_]
+    noise_multiplier: float
+    clip_norm: float
+
+
+@dataclass(frozen=True)
+class NotAudited:
+    """From here on, or at all; training 0 is the whole process."""
+
+    kind: ClassVar[str] = "not-audited"
+    training: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """How the checks that need no statistics ended."""
+
+    kind: ClassVar[str] = "checked"
+    training: int
+    checks: list[dict[str, str]]
+
+
+@dataclass(frozen=True)
+class FirstNoise:
+    """Some of the noise of the first steps, in units of its deviation: two runs of a script must not share it."""
+
+    kind: ClassVar[str] = "first-noise"
+    training: int
+    values: list[list[float]]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The process came to its end, and so many steps were accounted for that nobody saw; the accountant's history of
+    (noise multiplier, sample rate, steps), where it has one."""
+
+    kind: ClassVar[str] = "ended"
+    training: int
+    unseen: int
+    history: list[list[float]] = field(default_factory=list)
+
+
+Record = Started | Imported | MadePrivate | Step | NotAudited | Checked | FirstNoise | Ended
+_KINDS: dict[str, type[Record]] = {
+    one.kind: one for one in (Started, Imported, MadePrivate, Step, NotAudited, Checked, FirstNoise, Ended)
+}
+
+
+class Sink(Protocol):
+    """Where records go."""
+
+    def take(self, record: Record) -> object: ...
+
+
+class Writer:
+    """A sink that appends to a file; each record is one write, so a killed process tears its last line at most."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = str(path)
+
+    def take(self, record: Record) -> None:
+        line = encode(record)
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            while line:
+                line = line[os.write(descriptor, line) :]
+        finally:
+            os.close(descriptor)
+
+
+class Reader:
+    """Follows a file that somebody appends to."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.damaged = 0  # complete lines that are no records
+        self._at = 0
+
+    def new(self) -> Iterator[Record]:
+        """What was appended since the last call, without a line that has no end yet."""
+        with self.path.open("rb") as file:
+            file.seek(self._at)
+            text = file.read()
+        whole = text[: text.rfind(b"\n") + 1]
+        self._at += len(whole)
+        for line in whole.splitlines():
+            try:
+                yield decode(line)
+            except (ValueError, TypeError, KeyError, AttributeError):
+                self.damaged += 1
+
+
+def encode(record: Record) -> bytes:
+    """One line.
+
+    >>> decode(encode(NotAudited(1, "why")))
+    NotAudited(training=1, reason='why')
+    """
+    content = asdict(record)
+    if isinstance(record, Step):
+        content["canaries"] = len(record.scores)
+        content["scores"] = _text(np.asarray(np.clip(record.scores, -_FAR, _FAR), "<f4").tobytes())
+        content["coins"] = _text(np.packbits(record.coins).tobytes())
+    return json.dumps({"kind": record.kind, **content}).encode() + b"\n"
+
+
+def decode(line: bytes) -> Record:
+    """The record of a line; ValueError, TypeError or KeyError if it is none."""
+    content = json.loads(line)
+    kind = _KINDS[content.pop("kind")]
+    if kind is Step:
+        number = content.pop("canaries")
+        content["scores"] = np.frombuffer(base64.b64decode(content["scores"], validate=True), "<f4").astype(np.float64)
+        bits = np.frombuffer(base64.b64decode(content["coins"], validate=True), np.uint8)
+        content["coins"] = np.unpackbits(bits, count=number).astype(bool)
+        if len(content["scores"]) != number or len(content["coins"]) != number:
+            raise ValueError("a step of another length")
+    return kind(**{one.name: content[one.name] for one in fields(kind) if one.name in content})
+
+
+def _text(content: bytes) -> str:
+    return base64.b64encode(content).decode("ascii")

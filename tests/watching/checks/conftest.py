@@ -1,0 +1,148 @@
+"""Real Opacus trainings of a second, with an `Inspection` attached as the launcher attaches it."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+
+from epsilometer.watching.checks import Check
+from epsilometer.watching.checks.inspection import Inspection
+
+RECORDS, WIDTH = 104, 20
+
+
+@contextmanager
+def attached(inspection: Inspection | None) -> Iterator[None]:
+    """Opacus tells `inspection` what happens."""
+    from opacus import PrivacyEngine
+
+    original = PrivacyEngine.make_private
+
+    def make_private(self: Any, **given: Any) -> Any:
+        made = original(self, **given)
+        optimizer = made[1]
+        assert inspection is not None
+        inspection.made_private(self, made[0], optimizer, made[-1], given)
+
+        def after(name: str, tell: Callable[[Any], None], only_if_true: bool = False) -> None:
+            def method() -> Any:
+                result = getattr(type(optimizer), name)(optimizer)
+                if result or not only_if_true:
+                    tell(optimizer)
+                return result
+
+            setattr(optimizer, name, method)
+
+        after("accumulate" if hasattr(optimizer, "accumulate") else "clip_and_accumulate", inspection.accumulated)
+        after("add_noise", inspection.noised)
+        after("pre_step", inspection.stepped, only_if_true=True)
+        return made
+
+    if inspection is None:
+        yield
+        return
+    PrivacyEngine.make_private = make_private
+    try:
+        yield
+    finally:
+        PrivacyEngine.make_private = original
+
+
+@dataclass
+class Made:
+    """What a script has in hand after `make_private`."""
+
+    engine: Any
+    module: Any
+    optimizer: Any
+    criterion: Any
+    loader: Any
+    original_loader: Any
+
+
+def network() -> torch.nn.Module:
+    return torch.nn.Sequential(torch.nn.Linear(WIDTH, 16), torch.nn.ReLU(), torch.nn.Linear(16, 16))
+
+
+def digits(records: int = RECORDS) -> torch.utils.data.TensorDataset:
+    own = torch.Generator().manual_seed(5)
+    x = torch.randn(records, WIDTH, generator=own)
+    return torch.utils.data.TensorDataset(x, torch.randint(16, (records,), generator=own))
+
+
+def loop(made: Made, epochs: int) -> None:
+    for _ in range(epochs):
+        for x, y in made.loader:
+            made.optimizer.zero_grad()
+            made.criterion(made.module(x), y).backward()
+            made.optimizer.step()
+
+
+@dataclass
+class Trained:
+    checks: dict[str, Check]
+    inspection: Inspection | None
+    made: Made
+
+    def status(self, name: str) -> str:
+        return self.checks[name].status.value
+
+    def reason(self, name: str) -> str:
+        return self.checks[name].reason
+
+    @property
+    def failed(self) -> set[str]:
+        return {name for name, check in self.checks.items() if check.status == "failed"}
+
+
+def trained(
+    change: Callable[[Made], None] | None = None,
+    *,
+    model: Callable[[], torch.nn.Module] = network,
+    data: torch.utils.data.Dataset[Any] | None = None,
+    seed: int = 0,
+    epochs: int = 3,
+    batch: int = 10,
+    loop: Callable[[Made, int], None] = loop,
+    inspect: bool = True,
+    accountant: str = "prv",
+    optimizer: Callable[[Any], Any] = lambda model: torch.optim.SGD(model.parameters(), lr=0.1),
+    share: Made | None = None,
+    **given: Any,
+) -> Trained:
+    """One training of 33 steps; `change` is what a faulty script does after `make_private`."""
+    from opacus import PrivacyEngine
+
+    inspection = Inspection() if inspect else None
+    with attached(inspection), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.manual_seed(seed)
+        module = model()
+        loader = torch.utils.data.DataLoader(digits() if data is None else data, batch_size=batch, shuffle=True)
+        engine = share.engine if share else PrivacyEngine(accountant=accountant)
+        given = {"noise_multiplier": 1.1, "max_grad_norm": 0.5, **given}
+        if given.get("grad_sample_mode") == "ghost" and "clipping" not in given:
+            given["criterion"] = torch.nn.CrossEntropyLoss()
+        result = engine.make_private(module=module, optimizer=optimizer(module), data_loader=loader, **given)
+        criterion = result[2] if len(result) == 4 else torch.nn.CrossEntropyLoss()
+        made = Made(engine, result[0], result[1], criterion, result[-1], loader)
+        if change:
+            change(made)
+        loop(made, epochs)
+    checks = {check.name: check for check in inspection.finished()} if inspection else {}
+    return Trained(checks, inspection, made)
+
+
+@pytest.fixture(name="trained")
+def _trained() -> Callable[..., Trained]:
+    return trained
+
+
+@pytest.fixture(scope="session")
+def right() -> Trained:
+    """A training with nothing wrong but what no Opacus gets right."""
+    return trained()

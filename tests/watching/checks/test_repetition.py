@@ -1,0 +1,58 @@
+"""Noise that is the same in another run."""
+
+import json
+from typing import Any
+
+import torch
+
+from epsilometer.watching.checks.repetition import NoiseDigest, compare_runs
+
+
+def digests(found: Any) -> list[NoiseDigest]:
+    """As they come from another process."""
+    return [NoiseDigest.of_values(json.loads(json.dumps(one.values))) for one in found.inspection.digests()]
+
+
+def test_other_seeds_other_noise(trained: Any, right: Any) -> None:
+    check = compare_runs(digests(right), digests(trained(seed=1)))
+    assert (check.name, check.status) == ("fresh-noise", "passed")
+
+
+def test_a_generator_of_its_own(trained: Any) -> None:
+    runs = [trained(seed=seed, noise_generator=torch.Generator().manual_seed(99)) for seed in (0, 1)]
+    check = compare_runs(digests(runs[0]), digests(runs[1]))
+    assert check.status == "failed"
+    assert check.reason.startswith("step 1 has the same noise in a second run")
+    assert runs[0].status("fresh-noise") == "not applicable"
+    assert "of a generator with seed 99: anybody can take it off" in runs[0].reason("fresh-noise")
+
+
+def test_a_new_generator_in_every_step(trained: Any) -> None:
+    def loop(made: Any, epochs: int) -> None:
+        for _ in range(epochs):
+            for x, y in made.loader:
+                made.optimizer.generator = torch.Generator().manual_seed(1234)
+                made.optimizer.zero_grad()
+                made.criterion(made.module(x), y).backward()
+                made.optimizer.step()
+
+    found = trained(loop=loop)
+    assert found.failed >= {"fresh-noise", "independent-noise"}
+    assert "new generator with seed 1234" in found.reason("fresh-noise")
+
+
+def test_small_parameters_are_guessed_too(trained: Any) -> None:
+    found = trained(
+        model=lambda: torch.nn.Sequential(torch.nn.Linear(20, 16)), noise_generator=torch.Generator().manual_seed(7),
+        optimizer=lambda model: torch.optim.SGD([model[0].bias, model[0].weight], lr=0.1),
+    )  # fmt: skip
+    assert "with seed 7:" in found.reason("fresh-noise")
+
+
+def test_seeds_that_nobody_guesses(trained: Any) -> None:
+    found = trained(seed=2**52 + 12345678901)
+    assert found.reason("fresh-noise") == "needs a second run: epsilometer inspect --second-run"
+
+
+def test_nothing_to_compare() -> None:
+    assert compare_runs([], []).status == "not applicable"

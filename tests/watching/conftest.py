@@ -1,0 +1,3 @@
+"""Scripts to be watched are no tests."""
+
+collect_ignore = ["scripts"]
