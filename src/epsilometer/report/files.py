@@ -35,12 +35,16 @@ def write_results(directory: Path, result: AuditResult, command: str = "") -> Wr
     """Write the files that are missing or have another content, each whole or not at all. Nothing that was edited is
     overwritten. `command` is what would play it again; it stands in the report.
     """
-    document, table = directory / RESULTS[0], directory / RESULTS[1]
-    if plan_of(document) not in (None, result.plan.fingerprint()):
+    return write_document(directory, {**to_json(result), "command": command}, RESULTS[1], scores_csv(result))
+
+
+def write_document(directory: Path, fresh: dict[str, Any], table_name: str, content: bytes) -> Written:
+    """The same for any run: its document, which names its plan and the command, a table, and the report of both."""
+    document, table = directory / RESULTS[0], directory / table_name
+    if plan_of(document) not in (None, fresh["plan_sha256"]):
         expected = f"a directory whose {document.name} is of this plan"
         raise InvalidInput("out", str(directory), expected, f"move {document} away, and run the same again")
-    fresh = {**to_json(result), "command": command}
-    texts = {document: (_json(fresh), _json(_as_of(document, fresh))), table: (scores_csv(result), scores_csv(result))}
+    texts = {document: (_json(fresh), _json(_as_of(document, fresh))), table: (content, content)}
     stale = {path: text for path, (text, expected) in texts.items() if not _holds(path, expected)}
     kept = []
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from epsilometer.errors import InvalidInput
-from epsilometer.report.kinds import audit, calibration, ladder, reproduction, watch
+from epsilometer.report.kinds import audit, calibration, instances, ladder, reproduction, watch
 from epsilometer.report.page import Page
 
 Document = dict[str, Any]
@@ -24,6 +24,7 @@ class ReportKind:
 
 KINDS = (
     ReportKind("audit", audit.is_of, audit.page),
+    ReportKind("instances", instances.is_of, instances.page),
     ReportKind("watch", watch.is_of, watch.page),
     ReportKind("calibration", calibration.is_of, calibration.page),
     ReportKind("reproduction", reproduction.is_of, reproduction.page),
