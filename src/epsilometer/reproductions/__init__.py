@@ -16,6 +16,7 @@ from epsilometer.reproductions.ladder import ladder, ladder_headline, ladder_of
 from epsilometer.reproductions.nasr_ladder import NASR_LADDER
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
 from epsilometer.reproductions.sweep import Axis, parse_axis, sweep_of
+from epsilometer.reproductions.thudi_instances import THUDI_INSTANCES
 
 REPRODUCTIONS: dict[str, Reproduction] = {
     one.name: one
@@ -31,6 +32,7 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         ABADI_MNIST,
         ABADI_PARAMETERS,
         ABADI_CIFAR10,
+        THUDI_INSTANCES,
     )
 }
 
