@@ -52,6 +52,10 @@ def test_the_command_tells_what_records_pay(here, place: Path) -> None:
     assert WARNING in document["warning"]
     assert document["records"] == result["records"]
     assert (place / "found" / "report.html").read_text() == report
+    cheaper = here("instances", "small.toml", "--records", "30", "--trainings", "2", "--against", "found", *QUIET)
+    assert "against found: Agreement(records=30" in cheaper.stdout
+    other = here("instances", "small.toml", "--records", "40", "--against", "found", *QUIET)
+    assert (other.returncode, "the same records" in other.stderr) == (2, True)
     listed = here("runs", "found", "--json")
     assert listed.returncode == 0
     assert "instances (sum)" in listed.stdout
@@ -87,6 +91,7 @@ def test_other_rules(here, place: Path, rule: str) -> None:
         (["--rule", "median"], "--rule"),
         (["--measure", "31"], "--measure"),
         (["--trainings", "0"], "--trainings"),
+        (["--against", "nowhere"], "--against"),
     ],
 )
 def test_mistakes_are_told_in_one_line(here, place: Path, arguments: list[str], told: str) -> None:

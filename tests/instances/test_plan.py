@@ -14,6 +14,7 @@ from epsilometer.data import Dataset, load
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN
 from epsilometer.instances import (
+    Agreement,
     ClippedNorms,
     InstancePlan,
     MeanUpdates,
@@ -211,3 +212,30 @@ def test_individual_accounting_of_a_run_is_that_of_its_norms() -> None:
     direct = individual_epsilons(noted.shares, RECIPE.mechanism, 1e-5)
     assert run_instances(plan).epsilons == pytest.approx(np.minimum(direct, plan.worst_case.epsilon))
     assert isinstance(plan.looked_at, Dataset)
+
+
+def test_cheaper_checks_say_that_they_are_and_how_well_they_agree() -> None:
+    recipe = replace(RECIPE, model="mlp", hidden=(7,), steps=20)
+    subject, everybody = DpSgdTraining(recipe, SPREAD), tuple(range(60))
+    full = run_instances(_plan(subject=subject, records=everybody, rule="individual"))
+    fewer = run_instances(_plan(subject=subject, records=everybody, rule="individual", every=5))
+    last = run_instances(_plan(subject=subject, records=everybody, rule="individual", last_layer=True))
+    assert Agreement.of(full.epsilons, full.epsilons).rank_correlation == pytest.approx(1.0)
+    assert Agreement.of(full.epsilons, fewer.epsilons).rank_correlation > 0.9
+    assert (last.epsilons <= full.epsilons + 1e-9).all()  # a part of a gradient is no longer than the whole
+    assert "no bound" in last.kind
+    assert "every 5 steps" in fewer.kind
+    with pytest.raises(InvalidInput, match="last_layer"):
+        _plan(rule="mean", last_layer=True)
+    with pytest.raises(InvalidInput, match="same records"):
+        Agreement.of(full.epsilons, full.epsilons[:3])
+
+
+def test_norms_of_the_last_layer_are_a_part_of_all() -> None:
+    recipe = replace(RECIPE, model="mlp", hidden=(7,), precision="float64")
+    network = network_for(recipe, DATA)
+    model, x = network.initial(np.random.default_rng(1), 1.0), DATA.x.astype(np.float64)
+    gradient = network.clipped_gradient_sum(model, x[:1], DATA.y[:1], np.inf)
+    weights, biases = network.layers(gradient)[-1]
+    norm = np.sqrt(np.square(weights).sum() + np.square(biases).sum())
+    assert network.last_layer_norms(model, x[:1], DATA.y[:1]) == pytest.approx([norm])

@@ -25,8 +25,10 @@ from epsilometer.cli.plan import (
 )
 from epsilometer.cli.progress import broken_pipes_are_errors, progress
 from epsilometer.errors import InvalidInput
+from epsilometer.wrapping import wrapped
 
 if TYPE_CHECKING:
+    from epsilometer.claims import Floats
     from epsilometer.data import Dataset
 
 
@@ -47,6 +49,12 @@ def instances(
     p: Annotated[float | None, typer.Option("--p", help="Hölder's p > 1 of the composition; else the best.")] = None,
     draws: Annotated[int, typer.Option(help="For the mean rule: batches at a checkpoint.")] = 20,
     tuples: Annotated[int, typer.Option(help="For the mean rule: tuples of 8 batches each at a checkpoint.")] = 100,
+    last_layer: Annotated[
+        bool, typer.Option("--last-layer", help="A cheap check: of the last layer's gradients only, which is no bound.")
+    ] = False,
+    against: Annotated[
+        Path | None, typer.Option(help="Directory of a full run on the same records: how well does this one agree?")
+    ] = None,
     measure: Annotated[
         int, typer.Option(help="Attack so many records of lowest and of highest ε, with and without each.")
     ] = 0,
@@ -77,7 +85,7 @@ def instances(
     - `epsilometer instances my.toml --measure 5 --out records` also attacks the 5 least and the 5 most exposed.
     """
     from epsilometer.auditing import MemoryStore, executor_named, run_directory
-    from epsilometer.instances import InstancePlan, ends, own_engine, run_instances
+    from epsilometer.instances import Agreement, InstancePlan, ends, own_engine, run_instances
     from epsilometer.instances import measure as measure_leakage
     from epsilometer.report import instances_summary, instances_to_json, write_instances
 
@@ -99,7 +107,9 @@ def instances(
         confidence=base.confidence,
         seed=base.seed,
         relation=base.relation,
+        last_layer=last_layer,
     )
+    full = None if against is None else _epsilons_in(against, plan.records)
     _require_measurable(measure, trials, len(plan.records))
     playing = executor_named(executor, workers, address)
     with ExitStack() as stack:
@@ -116,12 +126,33 @@ def instances(
             kept = "nothing is kept without --out DIR" if out is None else f"what was trained is kept in {out}"
             raise Interrupted(kept) from None
         written = None if out is None else write_instances(out, result, store, this_command(), measured)
+    agreement = None if full is None else Agreement.of(full, result.epsilons)
     if as_json:
-        emit_json(instances_to_json(result, measured))
+        more = {} if agreement is None else {"against": agreement.to_dict()}
+        emit_json({**instances_to_json(result, measured), **more})
     else:
         print_text(lambda width: instances_summary(result, width, measured))
+        if agreement is not None:
+            print_text(lambda width: wrapped(f"against {against}: {agreement}", width))
     if written is not None:
         say(str(written))
+
+
+def _epsilons_in(directory: Path, rows: tuple[int, ...]) -> Floats:
+    """ε of these records, as an earlier run has written them."""
+    import json
+
+    import numpy as np
+
+    path = directory / "result.json"
+    try:
+        known = {row["row"]: float(row["epsilon"]) for row in json.loads(path.read_bytes())["records"]}
+        return np.array([known[row] for row in rows])
+    except (OSError, ValueError, TypeError) as error:
+        expected = f"the result of an earlier run ({type(error).__name__})"
+        raise InvalidInput("--against", str(directory), expected, "name the --out of one") from None
+    except KeyError as error:
+        raise InvalidInput("--against", str(directory), f"a run on the same records (it lacks {error})") from None
 
 
 def _require_measurable(count: int, trials: int, records: int) -> None:

@@ -15,7 +15,7 @@ from epsilometer.instances.meaning import most_accurate, most_memorised, most_re
 from epsilometer.instances.moments import StepMoments
 from epsilometer.instances.monte_carlo import log_mean_limit
 from epsilometer.instances.plan import RULES, USUAL_RECORDS, InstancePlan, chosen_records, own_engine
-from epsilometer.instances.result import WARNING, InstanceResult
+from epsilometer.instances.result import WARNING, Agreement, InstanceResult
 from epsilometer.instances.result import judge as judge_instances
 from epsilometer.instances.result import run as run_instances
 from epsilometer.instances.watchers import ClippedNorms, MeanUpdates
@@ -25,6 +25,7 @@ __all__ = [
     "RULES",
     "USUAL_RECORDS",
     "WARNING",
+    "Agreement",
     "Batches",
     "ClippedNorms",
     "Holder",

@@ -29,7 +29,7 @@ from epsilometer.instances.watchers import ClippedNorms, MeanUpdates, losses_and
 from epsilometer.plain import plain
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import DpSgdTraining, Precautions, Subject
-from epsilometer.training import Array, Recipe, train_many
+from epsilometer.training import Array, Network, Recipe, train_many
 
 VERSION = 1  # raised whenever the same plan would give other numbers
 RULES = {
@@ -48,6 +48,9 @@ class InstancePlan:
     `records` are rows of its data. Checkpoints are taken `every` so many steps: at each one if nothing is said, but for
     the mean rule, which has ten. `order` and `p` are searched for if they are not said. `draws` and `tuples` (of
     `tuple_order` batches) are the mean rule's.
+
+    Cheaper plans (fewer trainings, checkpoints or draws; the `last_layer` only) are checks: `agreement` tells how well
+    they keep the order of records.
     """
 
     subject: DpSgdTraining
@@ -64,6 +67,7 @@ class InstancePlan:
     confidence: float = 0.95
     seed: int = 0
     relation: Relation = Relation.ADD_REMOVE
+    last_layer: bool = False  # a cheap check: of the gradient's last layer only, which is no bound
 
     worlds: ClassVar[tuple[int, ...]] = (IN,)
     first_look: ClassVar[int] = 1
@@ -91,6 +95,8 @@ class InstancePlan:
         checks.real("delta", self.delta, above=0, below=1, remedy="a common choice is 1e-5")
 
     def _require_training(self) -> None:
+        if self.last_layer and (self.rule == "mean" or not isinstance(self.subject.network, Network)):
+            raise InvalidInput("last_layer", True, "rule sum or individual of a fully connected network")
         recipe = self.recipe
         if not recipe.is_accounted:
             raise InvalidInput("sampling", recipe.sampling, "poisson or full, which accountants prove")
@@ -178,6 +184,7 @@ class InstancePlan:
             "every": self.interval,
             **(searched if self.rule != "individual" else {}),
             **(drawn if self.rule == "mean" else {}),
+            **({"last_layer": True} if self.last_layer else {}),
             "confidence": self.confidence,
             "seed": self.seed,
         }
@@ -207,7 +214,8 @@ class InstancePlan:
     def play(self, prepared: Preparation, trials: Sequence[Trial]) -> list[Floats]:
         if self.rule == "mean":
             return [self._at_checkpoint(prepared, *divmod(index, self.checkpoints)) for _, index in trials]
-        watchers = [ClippedNorms(self.recipe, self.subject.network, self.looked_at, self.interval) for _ in trials]
+        looked_at, network = self.looked_at, self.subject.network
+        watchers = [ClippedNorms(self.recipe, network, looked_at, self.interval, self.last_layer) for _ in trials]
         seeds = [self._seed(index) for _, index in trials]
         train_many(self.recipe, [self.subject.data] * len(trials), seeds, watchers)
         return [np.concatenate([one.shares.ravel(), one.end.ravel()]) for one in watchers]

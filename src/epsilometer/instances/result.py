@@ -13,6 +13,7 @@ from scipy import stats
 from epsilometer.accounting import UpperBound, converted
 from epsilometer.auditing import Executor, Inline, MemoryStore, Progress, Results, Store, play
 from epsilometer.claims import Floats
+from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN
 from epsilometer.instances import composition
 from epsilometer.instances.composition import Holder, Step
@@ -43,7 +44,7 @@ class InstanceResult:
 
     `epsilons` are of the kind that `KINDS` says of the plan's rule. `certified` are upper bounds, each with the plan's
     confidence, whatever the law of trainings: few trainings cannot exclude a rare one that costs a record everything,
-    so they are far higher. There are none for individual accounting. `one_training` is individual accounting of the
+    so they are far higher. None for individual accounting. `one_training` is individual accounting of the
     first training, where its norms are known. Only `seconds` varies between runs.
     """
 
@@ -60,7 +61,13 @@ class InstanceResult:
 
     @property
     def kind(self) -> str:
-        return KINDS[self.plan.rule]
+        """What the numbers are."""
+        words = KINDS[self.plan.rule]
+        if self.plan.last_layer:
+            words += "; from the last layer's gradients only, so it is no bound"
+        elif self.plan.interval > 1:
+            words += f"; looked at every {self.plan.interval} steps only, and guessed in between"
+        return words
 
     @property
     def labels(self) -> np.ndarray:
@@ -133,7 +140,8 @@ def judge(plan: InstancePlan, results: Results) -> InstanceResult:
         assert one_training is not None
         epsilons, certified = one_training, None
     else:
-        epsilons, certified = _estimated(plan, costs[0].step(slice(None))), _certified(plan, costs[1])
+        epsilons = _estimated(plan, costs[0].step(slice(None)))
+        certified = None if plan.last_layer else _certified(plan, costs[1])
     return InstanceResult(
         plan=plan,
         epsilons=np.minimum(epsilons, worst.epsilon),
@@ -242,3 +250,36 @@ def _certified(plan: InstancePlan, costs: _Costs) -> Floats:
 
 def _epsilons(plan: InstancePlan, way: Holder, log_moments: Floats) -> Floats:
     return converted(np.array([way.order]), log_moments[None] / (way.order - 1.0), plan.delta)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How well a cheaper check agrees with a full one on the same records.
+
+    >>> Agreement.of(np.array([1.0, 2.0, 4.0]), np.array([1.1, 1.8, 4.0]))
+    Agreement(records=3, rank_correlation=1.000, median error 10.0 %, at most 10.0 % too low)
+    """
+
+    records: int
+    rank_correlation: float  # Spearman's; 1 if the order of records is kept
+    median_error: float  # relative to the full ε
+    most_too_low: float  # the same, of the record that is told the most too low an ε
+
+    @classmethod
+    def of(cls, full: Floats, cheap: Floats) -> Agreement:
+        """From ε of the same records in the same order."""
+        if full.shape != cheap.shape or len(full) < 2:
+            raise InvalidInput("records", f"{len(full)} and {len(cheap)}", "the same records, two at least, in both")
+        errors = (cheap - full) / np.maximum(full, 1e-12)
+        constant = np.ptp(full) == 0 or np.ptp(cheap) == 0  # there is no order to keep, or none is kept
+        correlation = 0.0 if constant else float(stats.spearmanr(full, cheap).statistic)
+        return cls(len(full), correlation, float(np.median(np.abs(errors))), float(max(0.0, -errors.min())))
+
+    def __repr__(self) -> str:
+        return (
+            f"Agreement(records={self.records}, rank_correlation={self.rank_correlation:.3f}, median error "
+            f"{100 * self.median_error:.1f} %, at most {100 * self.most_too_low:.1f} % too low)"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(vars(self))

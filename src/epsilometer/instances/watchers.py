@@ -13,23 +13,32 @@ from epsilometer.training.threefry import trial_key
 
 class ClippedNorms(Watcher):
     """‖clipped gradient‖ / C of some records at the model before every step, or every few; sampled or not, since a
-    record's cost is counted for the coin that might have taken it."""
+    record's cost is counted for the coin that might have taken it. Of the last layer only it is cheaper, and less."""
 
     stepwise = True
 
-    def __init__(self, recipe: Recipe, network: Network | ModuleNetwork, records: Dataset, every: int = 1) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        network: Network | ModuleNetwork,
+        records: Dataset,
+        every: int = 1,
+        last_layer: bool = False,
+    ) -> None:
         self._recipe, self._network, self._records, self._every = recipe, network, records, every
-        self._x = records.x.astype(recipe.precision)
+        self._x, self._last_layer = records.x.astype(recipe.precision), last_layer
         self._rows: list[Floats] = []
         self._losses, self._right = np.zeros(len(records)), np.zeros(len(records))
 
     def before(self, step: int, parameters: Array) -> None:
         if step % self._every == 0:
-            recipe = self._recipe
-            norms = self._network.clipped_norms(
-                parameters, self._x, self._records.y, recipe.clip_norm, recipe.clipping
-            )  # fmt: skip
-            self._rows.append(np.minimum(norms / recipe.clip_norm, 1.0))
+            self._rows.append(np.minimum(self._norms(parameters) / self._recipe.clip_norm, 1.0))
+
+    def _norms(self, parameters: Array) -> Array:
+        recipe, network = self._recipe, self._network
+        if self._last_layer and isinstance(network, Network):
+            return network.last_layer_norms(parameters, self._x, self._records.y)
+        return network.clipped_norms(parameters, self._x, self._records.y, recipe.clip_norm, recipe.clipping)
 
     def finish(self, parameters: Array, projections: Floats) -> None:
         self._losses, self._right = losses_and_right(self._recipe, self._network, parameters, self._records)

@@ -130,6 +130,12 @@ class Network:
         """The norm of each record's gradient, after clipping."""
         return clipped_norms(_squares(*self._backward(flat, x, y)), clip_norm, clipping)
 
+    def last_layer_norms(self, flat: Array, x: Array, y: Labels) -> Array:
+        """The norm of the last layer's part of each record's gradient, before clipping: no backward pass is needed."""
+        *_, inputs, logits = self._forward(flat, x)
+        norms: Array = np.sqrt(_squares([inputs], [self._output_error(logits, y)])[0])
+        return norms
+
     def input_gradients(self, flat: Array, x: Array, y: Labels) -> Array:
         """The gradient of each record's loss by its features."""
         _, errors = self._backward(flat, x.astype(flat.dtype), y)
