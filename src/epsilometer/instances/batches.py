@@ -29,14 +29,16 @@ def draw_batches(
     count = draws + tuples * order
     sums = np.empty((count, len(parameters)), parameters.dtype)
     sizes, members = np.empty(count, np.int64), np.zeros((count, len(rows)), np.bool_)
+
+    def update(chosen: NDArray[np.int64]) -> Array:
+        with np.errstate(over="ignore"):  # a gradient of 0 is scaled by what is too large for single precision
+            total = network.clipped_gradient_sum(parameters, x[chosen], data.y[chosen], clip, recipe.clipping)
+        return np.asarray(total / clip)
+
     for i in range(count):
         chosen = _poisson(rng, len(data), recipe.sample_rate)
-        sums[i] = network.clipped_gradient_sum(parameters, x[chosen], data.y[chosen], clip, recipe.clipping) / clip
-        sizes[i], members[i] = len(chosen), np.isin(rows, chosen)
-    gradients = np.array([
-        network.clipped_gradient_sum(parameters, x[row : row + 1], data.y[row : row + 1], clip, recipe.clipping) / clip
-        for row in rows
-    ])  # fmt: skip
+        sums[i], sizes[i], members[i] = update(chosen), len(chosen), np.isin(rows, chosen)
+    gradients = np.array([update(row[None]) for row in rows])
     inner = sums[draws:].reshape(tuples, order, -1)
     cross = (sums[:draws] @ sums[draws:].T).astype(np.float64)
     return Batches(
