@@ -126,8 +126,9 @@ THUDI_INSTANCES = Reproduction(
     about="measured is the median of records' ε, divided by the worst case (PLD, ε = 10 at δ = 1e-5); the paper shows "
     "curves and no number. part=sum is an estimate of a guarantee in expectation over 8 trainings; part=individual is "
     "one training, after Yu et al. (2023); both: logistic regression, 600 steps, batches of 128 of 1,000 records. "
-    "part=leakage attacks the 5 records of lowest and the 5 of highest ε in 30 (mnist) or 60 steps with full batches of "
-    "500 records, --trials trainings with and as many without each; its certified bounds hold all at once with 95 % confidence.",
+    "part=leakage attacks the 5 records of lowest and the 5 of highest ε (sum rule) in 30 (mnist) or 60 steps with "
+    "full batches of 500 records: --trials trainings with and as many without each; certified bounds hold all at once "
+    "with 95 % confidence.",
     trials=100,
     cells=grid(data=tuple(_DATA), part=("individual", "sum", "leakage")),
     measure=_measure,
