@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,15 +11,13 @@ from scipy import stats
 
 from epsilometer import checks
 from epsilometer.adversaries.record_gradient import RecordGradient
-from epsilometer.auditing import Executor, Plan, Preparation, Progress, Results, Store, claim_curve, play
-from epsilometer.auditing.work import canonical
+from epsilometer.auditing import Executor, Plan, Preparation, Progress, Store, claim_curve, play
+from epsilometer.auditing.part import PartOfPlan
 from epsilometer.bounds import LowerBound
 from epsilometer.claims import Floats
 from epsilometer.evidence import Trial
 from epsilometer.instances.result import InstanceResult
-from epsilometer.plain import plain
 from epsilometer.rounding import down, up
-from epsilometer.subjects import Precautions
 
 USUAL_TRIALS = 200  # trainings with a record, and as many without it
 
@@ -59,64 +55,25 @@ class Leakage:
 
 
 @dataclass(frozen=True, eq=False)
-class LeaveOneOut:
+class LeaveOneOut(PartOfPlan):
     """An audit of one record as `Work` that is part of another run."""
-
-    plan: Plan
-
-    @property
-    def worlds(self) -> tuple[int, ...]:
-        return self.plan.worlds
 
     @property
     def planned_trials(self) -> int:
         return self.plan.planned_trials
 
     @property
-    def claimed_epsilon(self) -> float:
-        return self.plan.claimed_epsilon
-
-    @property
     def first_look(self) -> int:
         return self.plan.first_look
-
-    @property
-    def precautions(self) -> Precautions:
-        return self.plan.precautions
 
     def to_dict(self) -> dict[str, Any]:
         return {**self.plan.to_dict(), "part": "leakage"}
 
-    def canonical_json(self) -> str:
-        return canonical(plain(self.to_dict()))
-
-    @functools.cached_property
-    def _fingerprint(self) -> str:
-        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
-
-    def fingerprint(self) -> str:
-        return self._fingerprint
-
-    def prepare(self) -> Preparation:
-        return self.plan.prepare()
-
     def play(self, prepared: Preparation, trials: Sequence[Trial]) -> list[Floats]:
         return self.plan.play(prepared, trials)
 
-    def accepted(self, results: Mapping[Trial, Any], **remedy: str) -> dict[Trial, Floats]:
-        return self.plan.accepted(results, **remedy)
-
-    def is_enough(self, results: Results, count: int) -> bool:
-        return False
-
-    def bound_so_far(self, results: Results, count: int) -> LowerBound:
-        return self.plan.bound_so_far(results, count)
-
     def describe(self) -> str:
         return f"record {self.plan.to_dict()['adversary']['record']}, with and without it"
-
-    def code(self) -> list[Any]:
-        return self.plan.code()
 
 
 def ends(result: InstanceResult, count: int) -> tuple[int, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -15,7 +14,7 @@ from epsilometer import checks
 from epsilometer.accounting import UpperBound, account
 from epsilometer.auditing import Preparation, Results
 from epsilometer.auditing.scores import require_scores
-from epsilometer.auditing.work import canonical, one_thread
+from epsilometer.auditing.work import Fingerprinted, one_thread
 from epsilometer.bounds import LowerBound
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
@@ -26,7 +25,6 @@ from epsilometer.instances.composition import Holder
 from epsilometer.instances.mean_rule import mean_rule
 from epsilometer.instances.moments import StepMoments
 from epsilometer.instances.watchers import ClippedNorms, MeanUpdates, losses_and_right
-from epsilometer.plain import plain
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import DpSgdTraining, Precautions, Subject
 from epsilometer.training import Array, Network, Recipe, train_many
@@ -42,7 +40,7 @@ USUAL_RECORDS, USUAL_TRAININGS, USUAL_CHECKPOINTS = 500, {"sum": 8, "mean": 2, "
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class InstancePlan:
+class InstancePlan(Fingerprinted):
     """What each of some records pays in trainings of a subject's.
 
     `records` are rows of its data. Checkpoints are taken `every` so many steps: at each one if nothing is said, but for
@@ -188,16 +186,6 @@ class InstancePlan:
             "confidence": self.confidence,
             "seed": self.seed,
         }
-
-    def canonical_json(self) -> str:
-        return canonical(plain(self.to_dict()))
-
-    @functools.cached_property
-    def _fingerprint(self) -> str:
-        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
-
-    def fingerprint(self) -> str:
-        return self._fingerprint
 
     def prepare(self) -> Preparation:
         """For the mean rule, models of all trainings at their checkpoints; they are kept, and never trained again."""
