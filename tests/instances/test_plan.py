@@ -184,6 +184,7 @@ def test_the_record_adversary_is_the_best_one_where_nothing_moves() -> None:
     for one in seen:
         assert one.strength == pytest.approx(STRENGTHS[one.row] * 4.0 / 1.5, abs=0.25)
         assert one.bound.epsilon <= one.epsilon
+        assert one.memorised == 0  # models that stand still learn nothing
     assert seen[0].epsilon < seen[1].epsilon
     assert seen[0].strength < seen[1].strength
     assert seen[1].bound.epsilon > 0.5

@@ -13,7 +13,7 @@ from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.adversaries.target import Target, natural_target
 from epsilometer.claims import Relation
 from epsilometer.errors import InvalidInput
-from epsilometer.subjects import Observer, Sees, Subject, ThreatModel, own_training
+from epsilometer.subjects import Observer, Sees, Subject, ThreatModel, WhiteModel, own_training
 from epsilometer.subjects.dp_sgd import DpSgdTraining
 from epsilometer.training import Array
 
@@ -43,11 +43,14 @@ class RecordGradient(Adversary):
 
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
         training, target = own_training(subject), Target.of(prepared)
-        return Game(relation, target.inserted(training.data, relation), lambda: _AlongItsGradient(training, target))
+        return Game(relation, target.inserted(training.data, relation), lambda: AlongItsGradient(training, target))
 
 
-class _AlongItsGradient(Observer):
+class AlongItsGradient(Observer):
+    """Adds up the log-likelihood ratios of all steps, and notes whether the final model gets the record right."""
+
     stepwise = True
+    right: bool = False
 
     def __init__(self, training: DpSgdTraining, target: Target) -> None:
         self._recipe, self._network = training.recipe, training.network
@@ -76,6 +79,10 @@ class _AlongItsGradient(Observer):
             present, absent = (log_mixture(at, shift, recipe.sample_rate, spread) for shift in (self._share, 0.0))
             self._total += float(present[0] - absent[0])
         return False
+
+    def finish(self, model: WhiteModel) -> None:
+        x, label = self._record
+        self.right = bool(np.argmax(model.logits(x)[0]) == label[0])
 
     def score(self) -> float:
         return self._total

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +10,16 @@ import numpy as np
 from scipy import stats
 
 from epsilometer import checks
-from epsilometer.adversaries.record_gradient import RecordGradient
-from epsilometer.auditing import Executor, Plan, Preparation, Progress, Store, claim_curve, play
+from epsilometer.adversaries.record_gradient import AlongItsGradient, RecordGradient
+from epsilometer.auditing import Executor, Plan, Preparation, Progress, Results, Store, claim_curve, play
 from epsilometer.auditing.part import PartOfPlan
+from epsilometer.auditing.scores import require_scores
 from epsilometer.bounds import LowerBound
 from epsilometer.claims import Floats
-from epsilometer.evidence import Trial
+from epsilometer.evidence import IN, OUT, Trial
 from epsilometer.instances.result import InstanceResult
 from epsilometer.rounding import down, up
+from epsilometer.seeds import Seeds, Stream
 
 USUAL_TRIALS = 200  # trainings with a record, and as many without it
 
@@ -32,13 +34,21 @@ class Leakage:
     bound: LowerBound
     auc: float
     strength: float
+    right_with: float  # the share of models with the record that get it right
+    right_without: float
     trials: int  # trainings with the record, and as many without it
+
+    @property
+    def memorised(self) -> float:
+        """By how much more often models with the record get it right: an estimate of memorisation (Feldman 2020)."""
+        return self.right_with - self.right_without
 
     def __str__(self) -> str:
         sure = f"{100 * self.bound.confidence:.10g} % confidence"
         return (
             f"record {self.row}: ε ≤ {up(self.epsilon)} by theory; certified ε ≥ {down(self.bound.epsilon)} "
-            f"({sure}), AUC {self.auc:.3f}"
+            f"({sure}), AUC {self.auc:.3f}; right in {100 * self.right_with:.3g} % of trainings with it, "
+            f"{100 * self.right_without:.3g} % without"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -50,6 +60,9 @@ class Leakage:
             "strength": self.strength,
             "confidence": self.bound.confidence,
             "within": self.bound.epsilon <= self.epsilon,
+            "right_with": self.right_with,
+            "right_without": self.right_without,
+            "memorised": self.memorised,
             "trials": self.trials,
         }
 
@@ -70,7 +83,24 @@ class LeaveOneOut(PartOfPlan):
         return {**self.plan.to_dict(), "part": "leakage"}
 
     def play(self, prepared: Preparation, trials: Sequence[Trial]) -> list[Floats]:
-        return self.plan.play(prepared, trials)
+        """The adversary's score, and 1 if the model gets the record right."""
+        plan, game = self.plan, self.plan.game(prepared)
+        inserting = Seeds(plan.seed, [(Stream.INSERTING, index) for _, index in trials])
+        insertions = game.insertions((world for world, _ in trials), inserting)
+        observers = [game.observe() for _ in trials]
+        plan.subject.run(insertions, Seeds(plan.seed, trials), observers)
+        seen = [one for one in observers if isinstance(one, AlongItsGradient)]
+        return [np.array([one.score(), float(one.right)]) for one in seen]
+
+    def accepted(self, results: Mapping[Trial, Any], **remedy: str) -> dict[Trial, Floats]:
+        return require_scores(results, self.plan.adversary.name, 2, **remedy)
+
+    def bound_so_far(self, results: Results, count: int) -> LowerBound:
+        return self.plan.bound_so_far({trial: values[:1] for trial, values in results.items()}, count)
+
+    def right(self, results: Results, world: int) -> float:
+        """The share of this world's models that get the record right."""
+        return float(np.mean([results[world, index][1] for index in range(self.planned_trials)]))
 
     def describe(self) -> str:
         return f"record {self.plan.to_dict()['adversary']['record']}, with and without it"
@@ -111,9 +141,10 @@ def measure(
             confidence=1.0 - (1.0 - plan.confidence) / len(rows),
             seed=plan.seed,
         )
-        tally = play(LeaveOneOut(audit), store, executor, progress)
-        evidence = audit.evidence(tally.results, trials)
-        auc = evidence.as_pairs().auc().value
+        work = LeaveOneOut(audit)
+        seen = play(work, store, executor, progress).results
+        auc = audit.evidence({trial: values[:1] for trial, values in seen.items()}, trials).as_pairs().auc().value
         strength = float(np.sqrt(2.0) * stats.norm.ppf(np.clip(auc, 1e-9, 1 - 1e-9)))
-        found.append(Leakage(row, known[row], audit.bound_so_far(tally.results, trials), auc, strength, trials))
+        bound, rights = work.bound_so_far(seen, trials), (work.right(seen, IN), work.right(seen, OUT))
+        found.append(Leakage(row, known[row], bound, auc, strength, *rights, trials))
     return tuple(found)
