@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,10 @@ def test_the_command_tells_what_records_pay(here, place: Path) -> None:
     listed = here("runs", "found", "--json")
     assert listed.returncode == 0
     assert "instances (sum)" in listed.stdout
+    assert "not what" not in listed.stdout
+    shutil.copytree(place / "found", place / "copied")
+    beside = here("diff", "found", "copied")
+    assert ("no claim was tested" in beside.stdout, "is not used" in beside.stderr + beside.stdout) == (True, False)
     assert here("report", "found").returncode == 0
     edited = {**result, "records_sha256": "0" * 64}
     (place / "found" / "result.json").write_text(json.dumps(edited))

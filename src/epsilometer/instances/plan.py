@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -133,7 +134,7 @@ class InstancePlan(Fingerprinted):
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        return np.array(self.records)
+        return np.array(self.records, np.int64)
 
     @property
     def looked_at(self) -> Dataset:
@@ -177,7 +178,7 @@ class InstancePlan(Fingerprinted):
             "evidence": OneRun.__name__,  # trials are of one world
             "trials": self.planned_trials,
             "rule": self.rule,
-            "records": list(self.records),
+            "records": {"count": len(self.records), "sha256": hashlib.sha256(self.rows.tobytes()).hexdigest()},
             "trainings": self.planned_trainings,
             "every": self.interval,
             **(searched if self.rule != "individual" else {}),

@@ -81,7 +81,7 @@ class Comparison:
         ]
         if any(others):
             rows.append((f"other ε{mark}", *(_other(run) for run in self.runs)))
-        rows.append(("verdict", *(run.outcome or "not finished" for run in self.runs)))
+        rows.append(("verdict", *(run.outcome or _without_a_verdict(run) for run in self.runs)))
         rows.append(("time", *(duration(run.seconds) for run in self.runs)))
         return rows
 
@@ -189,3 +189,7 @@ def _note(run: KnownRun) -> str:
     if run.lower is None:
         return f"{run.state}, {run.progress} trials"
     return "" if run.certified is not None else f"no certified bound ({run.lower['kind']})"
+
+
+def _without_a_verdict(run: KnownRun) -> str:
+    return "no claim was tested" if run.state == FINISHED else "not finished"
