@@ -33,36 +33,34 @@ def runs(
 
     - `epsilometer runs results --export scores.parquet`
     """
-    paths, complete = _stores(directory)
+    paths = _stores(directory)
     if export is not None:
         _export(directory, paths, export)
         return
     listed = [one for path in paths for one in _listed(path, alone=len(paths) == 1)]
     if as_json:
-        emit_json({"runs": [row for row, _ in listed], "complete": complete})
+        emit_json({"runs": [row for row, _ in listed]})
         return
     print_table(_COLUMNS, [cells for _, cells in listed])
 
 
-def _stores(directory: Path) -> tuple[list[Path], bool]:
-    """The stores to look at, and whether there can be no others."""
+def _stores(directory: Path) -> list[Path]:
+    """The stores to look at: all of a directory, or none; a part of a disk would be a list that nobody asked for."""
     from epsilometer.auditing import SEARCH_SECONDS, STORE, stores_below
 
     if directory.name == STORE and directory.is_file():
-        return [directory], True
+        return [directory]
     if not directory.is_dir():
         raise InvalidInput("DIR", str(directory), "an existing directory", "check the path")
     paths, complete = stores_below(directory)
     if not complete:
-        unseen = f"a directory that can be looked through in {SEARCH_SECONDS:g} seconds ({len(paths)} runs were found)"
-        too_large = InvalidInput("DIR", str(directory), unseen, "name one that is nearer to the runs")
-        if not paths:
-            raise too_large
-        say(f"epsilometer: {too_large}")
+        seen = f"{len(paths)} runs were found, one in {paths[0].parent}" if paths else "no run was found"
+        unseen = f"a directory that can be looked through in {SEARCH_SECONDS:g} seconds ({seen})"
+        raise InvalidInput("DIR", str(directory), unseen, "name one that is nearer to the runs")
     if not paths:
         expected = "a directory with runs in it"
         raise InvalidInput("DIR", str(directory), expected, "epsilometer audit --out DIR makes one")
-    return paths, complete
+    return paths
 
 
 def _listed(path: Path, alone: bool) -> list[Listed]:
