@@ -11,7 +11,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -465,7 +464,5 @@ def test_a_look_does_not_keep_a_driver_from_starting(tmp_path: Path) -> None:
         threading.Timer(0.01, lambda: lock.fcntl.flock(file, lock.fcntl.LOCK_UN)).start()
         SqliteStore(path).close()
         lock.fcntl.flock(file, lock.fcntl.LOCK_SH)
-        started = time.perf_counter()
         with pytest.raises(StoreError, match="being written to by process"):
             SqliteStore(path)
-        assert time.perf_counter() - started < 5
