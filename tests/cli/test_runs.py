@@ -11,15 +11,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from program import Shown, in_process
 
 from epsilometer.auditing import STORE, TEMPLATES, parse_spec, template
 
 QUICK = "[training]\nsteps = 5\n[audit]\ntrials = 30\n"
 
 
-def epsilometer(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def epsilometer(*arguments: str, cwd: Path) -> Shown:
+    if "ray" not in arguments:
+        return in_process(*arguments, cwd=cwd)
     command = [sys.executable, "-m", "epsilometer", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    shown = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    return Shown(shown.returncode, shown.stdout, shown.stderr)
 
 
 @pytest.fixture(scope="module")
