@@ -29,10 +29,10 @@ __all__ = ["Watch", "watch"]
 class Watch:
     """What is known of the trainings of one engine, at any time."""
 
-    def __init__(self, settings: Settings, confidence: float) -> None:
+    def __init__(self, settings: Settings, confidence: float, delta: float) -> None:
         from epsilometer.watching.monitor import Monitor
 
-        self._monitor = Monitor(confidence)
+        self._monitor = Monitor(confidence, delta)
         self._hooks = Hooks(self._monitor, settings)
         self._process = os.getpid()
 
@@ -57,7 +57,7 @@ class Watch:
         failures = [f"epsilometer: not audited, because {why}" for why in self._monitor.failures]
         if not self.trainings:
             return "\n".join(failures or ["epsilometer: nothing was made private"])
-        lines = [f"epsilometer: training {n}: {one.verdict()}" for n, one in enumerate(self.trainings, 1)]
+        lines = [f"epsilometer: training {n}: {one.headline()}" for n, one in enumerate(self.trainings, 1)]
         return "\n".join([*failures, *lines])
 
     def _at_exit(self) -> None:
@@ -75,6 +75,7 @@ def watch(
     place: str = EXTRA,
     seed: int | None = None,
     confidence: float = 0.95,
+    delta: float = 1e-5,
     quiet: bool = False,
 ) -> Watch:
     """Audit what this `PrivacyEngine` makes private from now on. At the end of the process a line on stderr says the
@@ -83,11 +84,12 @@ def watch(
         raise InvalidInput("engine", engine, "an opacus.PrivacyEngine", "watch it before make_private is called")
     checks.whole("canaries", canaries, least=1, most=MOST)
     checks.real("confidence", confidence, above=0, below=1)
+    checks.real("delta", delta, above=0, below=1)
     if seed is not None:
         checks.whole("seed", seed, least=0)
     if place not in PLACES:
         raise unknown_name("place", place, PLACES)
-    watched = Watch(Settings(canaries, place, seed), confidence)
+    watched = Watch(Settings(canaries, place, seed), confidence, delta)
     watched._hooks.watch(engine)
     if not quiet:
         atexit.register(watched._at_exit)

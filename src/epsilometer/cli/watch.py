@@ -58,6 +58,7 @@ def watch(
         Required | None,
         typer.Option(help="Of a command that ends with 0: exit with 1 if violated, and with 4 if not 'consistent'."),
     ] = None,
+    delta: Annotated[float, typer.Option(help="Of the ε that is shown.")] = 1e-5,
     out: Annotated[Path | None, typer.Option(help="A new directory for result.json, report.html, recordings.")] = None,
     stop_when_known: Annotated[
         bool, typer.Option("--stop-when-known", help="End the command (SIGTERM) once a training is refuted.")
@@ -89,9 +90,10 @@ def watch(
         )
     checks.whole("number", number, least=1, most=MOST)
     checks.real("confidence", confidence, above=0, below=1)
+    checks.real("delta", delta, above=0, below=1)
     if seed is not None:
         checks.whole("seed", seed, least=0)
-    monitor = Monitor(confidence)
+    monitor = Monitor(confidence, delta)
     display = _Display(monitor, stop_when_known)
     with _directory(out) as directory:
         settings = Settings(number, canaries.value, seed)
@@ -150,6 +152,7 @@ class _Display:
                     "(of a checkpoint that was loaded, or taken around the optimizer)"
                 )
             end = "" if one.ended else f"; its process was ended early (exit code {code})"
+            say(f"epsilometer: {self._name(one)}: {one.epsilon()}")
             say(f"epsilometer: {self._name(one)}: {one.verdict()}{end}")
         if not monitor.trainings and not monitor.failures:
             say(f"epsilometer: nothing was audited: {self._why_nothing(code)}")

@@ -12,6 +12,7 @@ from epsilometer.bounds.step_process import e_value
 from epsilometer.claims import GaussianClaim, StepClaim
 from epsilometer.rounding import simulated
 from epsilometer.watching.checks.names import UNMENDED
+from epsilometer.watching.epsilon import DELTA, EpsilonOfTraining, epsilon_of_training
 from epsilometer.watching.recording import (
     Checked,
     Ended,
@@ -40,6 +41,7 @@ class Watched:
     made: MadePrivate
     process: StepProcess
     confidence: float
+    delta: float = DELTA
     pid: int = 0
     vacuous: int = 0  # steps that state no noise
     not_audited: str = ""
@@ -51,6 +53,7 @@ class Watched:
     wealth: list[float] = field(default_factory=list)  # the logarithm of the e-value after every step
     _stated: dict[float, float] = field(default_factory=dict)
     _factor: tuple[int, float] = (0, math.inf)
+    _epsilon: EpsilonOfTraining | None = None  # once the training has ended
 
     def add(self, step: Step) -> None:
         """One more step; one that states no noise promises nothing, and is counted only."""
@@ -107,6 +110,31 @@ class Watched:
         remedy = "train longer, or use more canaries"
         return Verdict(Outcome.INCONCLUSIVE, f"{found}; no more than {half}; {remedy}", power)
 
+    def epsilon(self) -> EpsilonOfTraining:
+        """ε of the whole training, as far as it is known; an accountant's history comes with the end."""
+        if self._epsilon is not None:
+            return self._epsilon
+        why = self._says_nothing()
+        if why:
+            return EpsilonOfTraining(why=why.removeprefix("not audited, because "))
+        found = epsilon_of_training(
+            self.history,
+            self.noise_factor(),
+            noise_multiplier=max(self._stated),
+            steps=self.process.steps,
+            scores=self.process.steps * self.made.canaries,
+            delta=self.delta,
+            sure=self.confidence,
+            failed=[one["name"] for one in self.checks if one["status"] == "failed"],
+        )
+        if self.ended:
+            self._epsilon = found
+        return found
+
+    def headline(self) -> str:
+        """The verdict, and ε beside what is promised."""
+        return f"{self.verdict()}. {self.epsilon()}."
+
     def _noise(self) -> str:
         low, high = min(self._stated), max(self._stated)
         return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
@@ -147,7 +175,8 @@ class Watched:
             "refuted_at": self.process.refuted_at,
             "noise_factor": self.noise_factor(),
             "confidence": self.confidence,
-            "headline": str(verdict),
+            "headline": self.headline(),
+            "epsilon": self.epsilon().to_dict(),
             "verdict": verdict.outcome.value,
             "reason": verdict.reason,
             "power": verdict.power,
@@ -179,8 +208,8 @@ class Watched:
 class Monitor:
     """Takes the records of all processes of a command, or of one."""
 
-    def __init__(self, confidence: float = 0.95) -> None:
-        self.confidence = confidence
+    def __init__(self, confidence: float = 0.95, delta: float = DELTA) -> None:
+        self.confidence, self.delta = confidence, delta
         self.processes: dict[str, Started] = {}
         self.libraries: list[Imported] = []
         self.trainings: dict[tuple[str, int], Watched] = {}
@@ -197,7 +226,7 @@ class Monitor:
                 import epsilometer.auditing.verdict  # noqa: F401 (takes its time, while the training goes on)
 
                 pid = self.processes[source].pid if source in self.processes else 0
-                watched = Watched(record, StepProcess(confidence=self.confidence), self.confidence, pid)
+                watched = Watched(record, StepProcess(confidence=self.confidence), self.confidence, self.delta, pid)
                 self.trainings[source, record.training] = watched
                 return watched
             case NotAudited(training=0):
