@@ -79,6 +79,7 @@ def watch(
     - `epsilometer watch --require consistent --out audit -- python -m mypackage.train`
     """
     from epsilometer import checks
+    from epsilometer.auditing.store import now
     from epsilometer.report.report_file import write_report
     from epsilometer.watching.launch.run import NotStarted, follow
     from epsilometer.watching.monitor import Monitor
@@ -93,7 +94,7 @@ def watch(
     checks.real("delta", delta, above=0, below=1)
     if seed is not None:
         checks.whole("seed", seed, least=0)
-    monitor = Monitor(confidence, delta)
+    monitor, begun, clock = Monitor(confidence, delta), now(), time.monotonic()
     display = _Display(monitor, stop_when_known)
     with _directory(out) as directory:
         settings = Settings(number, canaries.value, seed)
@@ -105,7 +106,9 @@ def watch(
         if display.broken:
             return ended if ended or require is None else INTERNAL_ERROR
         if out is not None:
-            document = _plain({"schema": 1, "command": list(command), "exit_code": ended, **_document(monitor)})
+            times = {"begun": begun, "seconds": round(time.monotonic() - clock, 3)}
+            found = {"schema": 1, "command": list(command), "exit_code": ended, **times, **_document(monitor)}
+            document = _plain(found)
             (directory / RESULT).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
             write_report(directory, document)
     return _exit_code(ended, monitor, require)
