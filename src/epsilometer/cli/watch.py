@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from epsilometer.cli.output import INTERNAL_ERROR, say
-from epsilometer.errors import InvalidInput, one_line
+from epsilometer.errors import InvalidInput, one_line, unknown_name
 
 if TYPE_CHECKING:
     from epsilometer.watching.launch.run import Follower
@@ -58,6 +58,10 @@ def watch(
         Required | None,
         typer.Option(help="Of a command that ends with 0: exit with 1 if violated, and with 4 if not 'consistent'."),
     ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(help="A check that may fail, and is shown as ignored; may be given several times."),
+    ] = None,
     delta: Annotated[float, typer.Option(help="Of the ε that is shown.")] = 1e-5,
     out: Annotated[Path | None, typer.Option(help="A new directory for result.json, report.html, recordings.")] = None,
     stop_when_known: Annotated[
@@ -81,6 +85,7 @@ def watch(
     from epsilometer import checks
     from epsilometer.auditing.store import now
     from epsilometer.report.report_file import write_report
+    from epsilometer.watching.checks.names import JAX, NAMES
     from epsilometer.watching.launch.run import NotStarted, follow
     from epsilometer.watching.monitor import Monitor
     from epsilometer.watching.settings import MOST, Settings
@@ -89,12 +94,15 @@ def watch(
         raise InvalidInput(
             "COMMAND", shlex.join(command), "-- before it", "as in: epsilometer watch -- python train.py"
         )
+    for name in ignore or ():
+        if name not in (*NAMES, *JAX):
+            raise unknown_name("ignore", name, [*NAMES, *JAX])
     checks.whole("number", number, least=1, most=MOST)
     checks.real("confidence", confidence, above=0, below=1)
     checks.real("delta", delta, above=0, below=1)
     if seed is not None:
         checks.whole("seed", seed, least=0)
-    monitor, begun, clock = Monitor(confidence, delta), now(), time.monotonic()
+    monitor, begun, clock = Monitor(confidence, delta, ignore or ()), now(), time.monotonic()
     display = _Display(monitor, stop_when_known)
     with _directory(out) as directory:
         settings = Settings(number, canaries.value, seed)
@@ -111,6 +119,8 @@ def watch(
             document = _plain(found)
             (directory / RESULT).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
             write_report(directory, document)
+    if ended == 0 and require is None and any(one.process.refuted for one in monitor):
+        say("epsilometer: the exit code is the command's own, 0; with --require not-violated it would be 1")
     return _exit_code(ended, monitor, require)
 
 
@@ -139,6 +149,8 @@ class _Display:
 
     def finish(self, code: int) -> None:
         """The last word on each training; or why there is none."""
+        from epsilometer.watching.checks.names import FAILED, IGNORED
+
         monitor = self._monitor
         if self.broken:
             say(f"epsilometer: the audit failed, and the command went on without it ({self.broken})")
@@ -147,8 +159,9 @@ class _Display:
             say(f"epsilometer: not audited, because {why}")
         for one in monitor:
             for check in one.checks:
-                if check["status"] == "failed":
-                    say(f"epsilometer: {self._name(one)}: check failed: {check['name']}: {check['reason']}")
+                if check["status"] in (FAILED, IGNORED):
+                    how = "failed" if check["status"] == FAILED else "failed, and is ignored"
+                    say(f"epsilometer: {self._name(one)}: check {how}: {check['name']}: {check['reason']}")
             if one.unseen and one.process.steps:
                 say(
                     f"epsilometer: {self._name(one)}: the accountant has {one.unseen} steps more than were seen "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from epsilometer.bounds import StepProcess, share_refuted_in_steps
 from epsilometer.bounds.step_process import e_value
 from epsilometer.claims import GaussianClaim, StepClaim
 from epsilometer.rounding import simulated
-from epsilometer.watching.checks.names import UNMENDED
+from epsilometer.watching.checks.names import FAILED, IGNORED, UNMENDED
 from epsilometer.watching.epsilon import DELTA, EpsilonOfTraining, epsilon_of_training
 from epsilometer.watching.recording import (
     Checked,
@@ -106,7 +106,9 @@ class Watched:
             reason = f"{found}, but the training is not what is accounted for: failed checks: {names}"
             return Verdict(Outcome.INCONCLUSIVE, reason, power)
         if power >= ENOUGH_POWER:
-            return Verdict(Outcome.CONSISTENT, f"{found}; {half}", power)
+            names = ", ".join(dict.fromkeys(one["name"] for one in self.checks if one["status"] == IGNORED))
+            accepted = f"; failed checks that are ignored: {names}" if names else ""
+            return Verdict(Outcome.CONSISTENT, f"{found}; {half}{accepted}", power)
         remedy = "train longer, or use more canaries"
         return Verdict(Outcome.INCONCLUSIVE, f"{found}; no more than {half}; {remedy}", power)
 
@@ -125,7 +127,7 @@ class Watched:
             scores=self.process.steps * self.made.canaries,
             delta=self.delta,
             sure=self.confidence,
-            failed=[one["name"] for one in self.checks if one["status"] == "failed"],
+            failed=[one["name"] for one in self.checks if one["status"] in (FAILED, IGNORED)],
         )
         if self.ended:
             self._epsilon = found
@@ -154,8 +156,8 @@ class Watched:
 
     @property
     def faults(self) -> list[dict[str, str]]:
-        """Checks that failed, of those that some version of the library passes."""
-        return [one for one in self.checks if one["status"] == "failed" and one["name"] not in UNMENDED]
+        """Checks that failed and are not ignored, of those that some version of the library passes."""
+        return [one for one in self.checks if one["status"] == FAILED and one["name"] not in UNMENDED]
 
     def to_dict(self) -> dict[str, Any]:
         verdict = self.verdict()
@@ -206,10 +208,10 @@ class Watched:
 
 
 class Monitor:
-    """Takes the records of all processes of a command, or of one."""
+    """Takes the records of all processes of a command, or of one. Checks that are `ignored` may fail, and are shown."""
 
-    def __init__(self, confidence: float = 0.95, delta: float = DELTA) -> None:
-        self.confidence, self.delta = confidence, delta
+    def __init__(self, confidence: float = 0.95, delta: float = DELTA, ignored: Collection[str] = ()) -> None:
+        self.confidence, self.delta, self.ignored = confidence, delta, ignored
         self.processes: dict[str, Started] = {}
         self.libraries: list[Imported] = []
         self.trainings: dict[tuple[str, int], Watched] = {}
@@ -238,9 +240,8 @@ class Monitor:
     def __iter__(self) -> Iterator[Watched]:
         return iter(self.trainings.values())
 
-    @staticmethod
     def _of_training(
-        record: Step | NotAudited | Checked | FirstNoise | Ended, watched: Watched | None
+        self, record: Step | NotAudited | Checked | FirstNoise | Ended, watched: Watched | None
     ) -> Watched | None:
         if watched is None:  # of a damaged recording
             return None
@@ -250,9 +251,14 @@ class Monitor:
             case NotAudited():
                 watched.not_audited = record.reason
             case Checked():
-                watched.checks += record.checks
+                watched.checks += [self._accepted(check) for check in record.checks]
             case FirstNoise():
                 watched.first_noise = record.values
             case Ended():
                 watched.ended, watched.unseen, watched.history = True, record.unseen, record.history
         return watched
+
+    def _accepted(self, check: dict[str, str]) -> dict[str, str]:
+        """The same, with its status changed if it failed and is ignored."""
+        failed = check["status"] == FAILED and check["name"] in self.ignored
+        return {**check, "status": IGNORED} if failed else check
