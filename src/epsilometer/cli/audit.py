@@ -49,6 +49,7 @@ from epsilometer.cli.plan import (
     chosen_plan,
 )
 from epsilometer.cli.progress import broken_pipes_are_errors, progress
+from epsilometer.cli.schedule import BatchSize, Epochs, Records
 from epsilometer.errors import EpsilometerError
 
 if TYPE_CHECKING:
@@ -73,6 +74,9 @@ def audit(
     sample_rate: SampleRate = None,
     noise_multiplier: NoiseMultiplier = None,
     steps: Steps = None,
+    epochs: Epochs = None,
+    batch_size: BatchSize = None,
+    records: Records = None,
     score: Score = None,
     isolation: Isolation = None,
     time_limit: TimeLimit = None,
@@ -100,7 +104,8 @@ def audit(
     - `epsilometer audit mymodule:train --data my.npz --epsilon 3 --delta 1e-5` audits your own `train(data, seed)`.
 
     - `epsilometer audit mymodule:train --data my.npz --sample-rate 0.1 --noise-multiplier 2 --steps 100` holds it to
-      the curve of what it says it does, which needs far fewer trials.
+      the curve of what it says it does, which needs far fewer trials; `--epochs 15 --batch-size 256 --records 60000`
+      may stand in place of rate and steps.
 
     - `epsilometer audit mymodule:train --data my.npz --epsilon 3 --record mine.npz` asks whether a record of your own,
       which comes to the data, can be told from the model; `--record 17` asks that of row 17.
@@ -130,6 +135,7 @@ def audit(
         spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet,
         data=data, delta=delta, score=score, isolation=isolation, time_limit=time_limit, deterministic=deterministic,
         sample_rate=sample_rate, noise_multiplier=noise_multiplier, steps=steps, record=record,
+        epochs=epochs, batch_size=batch_size, records=records,
     )  # fmt: skip
     chosen_executor = executor_named(executor, workers, address)
     with ExitStack() as stack:
