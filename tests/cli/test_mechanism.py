@@ -49,6 +49,21 @@ def test_a_function_of_ones_own(here, place: Path) -> None:
     assert "neighbours: [1, 1] and [1]" in shown.stdout
 
 
+def test_a_function_of_one_number_gets_a_number(here, place: Path) -> None:
+    """A list was given to it, unless neighbours were named too."""
+    (place / "mine.py").write_text(
+        "def release(value, rng, size):\n    return float(value) + rng.laplace(0, 1, size)\n"
+    )
+    own = ("mechanism", "mine.py:release", "--epsilon", "1", "--sensitivity", "1", "--runs", "2000", *QUIETLY)
+    shown = here(*own)
+    assert shown.returncode == 0, shown.stderr
+    assert "neighbours: 0.0 and 1.0" in shown.stdout
+    wrong = here(*own, "--entries", "2")
+    assert wrong.returncode == 2
+    assert "mine:release raised TypeError" in wrong.stderr
+    assert "(it was given [0.0, 0.0])" in wrong.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -11,7 +11,7 @@ from epsilometer.report.headline import headline_of, meaning
 from epsilometer.rounding import confidence, down, percent, simulated, up
 from epsilometer.wrapping import Row, told
 
-UNKNOWN = "says nothing: the training does not say how much noise it adds to what"
+UNKNOWN = "says nothing: it is not stated how much noise is added to what"
 
 
 def summary(result: AuditResult, width: int | None = None) -> str:

@@ -170,7 +170,7 @@ def _utility(document: Document) -> list[Block]:
 def _accountants(document: Document) -> list[Block]:
     found = document["accountants"]
     if not found:
-        return [Words("None can be compared: the training does not say how much noise it adds to what.")]
+        return [Words("None can be compared: it is not stated how much noise is added to what.")]
     rows = tuple((one["name"], f"ε ≤ {up(float(one['epsilon']))}", one["caveat"] or "–") for one in found)
     delta = document["claim"]["delta"]
     words = "All are upper bounds for the same mechanism; the smallest valid one is what theory promises."
