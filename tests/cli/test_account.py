@@ -61,8 +61,8 @@ def test_audits_of_ones_own_training_take_epochs_too(here, place) -> None:
     (place / "mine.py").write_text("def train(data, seed):\n    return lambda x: seed % 7\n")
     own = {"data": place / "my.npz", "noise_multiplier": 2.0}
     chosen = [None] * 7
-    people, _ = chosen_plan("mine.py:train", *chosen, **own, epochs=5, batch_size=2, records=8)
-    accountants, _ = chosen_plan("mine.py:train", *chosen, **own, sample_rate=0.25, steps=20)
+    people, _, _ = chosen_plan("mine.py:train", *chosen, **own, epochs=5, batch_size=2, records=8)
+    accountants, _, _ = chosen_plan("mine.py:train", *chosen, **own, sample_rate=0.25, steps=20)
     assert people.fingerprint() == accountants.fingerprint()
     assert people.subject.mechanism == DpSgd(0.25, 2.0, 20)
     training = ("mine.py:train", "--data", "my.npz", "--noise-multiplier", "2")

@@ -6,6 +6,7 @@ import shlex
 import sys
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,7 +49,7 @@ from epsilometer.cli.plan import (
     Workers,
     chosen_plan,
 )
-from epsilometer.cli.progress import broken_pipes_are_errors, progress
+from epsilometer.cli.progress import broken_pipes_are_errors, downloads, progress
 from epsilometer.cli.schedule import BatchSize, Epochs, Records
 from epsilometer.errors import EpsilometerError
 
@@ -127,11 +128,11 @@ def audit(
     - `epsilometer audit my.toml --require consistent --summary "$GITHUB_STEP_SUMMARY" --junit audit.xml` is for a CI.
     """
     from epsilometer.auditing import StoreError, TrialsFailed, executor_named, run, run_directory
-    from epsilometer.auditing.utility import with_accuracy
+    from epsilometer.auditing.utility import held_out_part, with_accuracy
     from epsilometer.report import finding_of, summary, to_json, write_results
 
     others = telling(require, summary_file, junit, model_card, mlflow)
-    plan, rivals = chosen_plan(
+    plan, rivals, written_spec = chosen_plan(
         spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet,
         data=data, delta=delta, score=score, isolation=isolation, time_limit=time_limit, deterministic=deterministic,
         sample_rate=sample_rate, noise_multiplier=noise_multiplier, steps=steps, record=record,
@@ -149,7 +150,8 @@ def audit(
         try:
             result = run(plan, told, store=store, executor=chosen_executor)
             if store is not None:  # a report will tell it
-                result = with_accuracy(result, told, store=store, executor=chosen_executor)
+                held_out = partial(held_out_part, written_spec, plan, data_dir, downloads(quiet))
+                result = with_accuracy(result, told, test=held_out, store=store, executor=chosen_executor)
         except KeyboardInterrupt:
             raise Interrupted(_how_to_continue(out, plan, store)) from None
         except (StoreError, TrialsFailed) as error:

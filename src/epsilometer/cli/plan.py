@@ -13,7 +13,7 @@ from epsilometer.errors import InvalidInput
 
 if TYPE_CHECKING:
     from epsilometer.adversaries import Adversary
-    from epsilometer.auditing import Plan
+    from epsilometer.auditing import Plan, Spec
 
 SpecFile = Annotated[Path | None, typer.Argument(help="A TOML file; without it, the embedded default.")]
 SpecOrTraining = Annotated[
@@ -126,8 +126,8 @@ def chosen_plan(
     quiet: bool = True,
     own_bound: bool = True,
     **own_training: Any,
-) -> tuple[Plan, tuple[Adversary, ...]]:
-    """The plan, and all adversaries of its spec; errors name what the user wrote, an option or a key.
+) -> tuple[Plan, tuple[Adversary, ...], Spec]:
+    """The plan, all adversaries of its spec, and that spec; errors name what the user wrote, an option or a key.
 
     Without its `own_bound`, what the spec says of bounds does not count, nor a number of trials that is not of worlds.
     `own_training` has the options of a training of the user's own (`_OWN`), and epochs, batch size and records in place
@@ -175,7 +175,7 @@ def chosen_plan(
             given[f"{section}.{key}"] = option
     try:
         chosen = spec_from_dict(values)
-        return chosen.plan(data_dir, downloads(quiet)), chosen.adversaries()
+        return chosen.plan(data_dir, downloads(quiet)), chosen.adversaries(), chosen
     except InvalidInput as error:
         if error.argument in given:
             raise error.renamed(given[error.argument]) from None

@@ -106,7 +106,7 @@ def check(
     from epsilometer.auditing import pilot_trials, preview
     from epsilometer.report import describe_preview, duration
 
-    plan, rivals = chosen_plan(
+    plan, rivals, _ = chosen_plan(
         spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet=False,
         data=data, delta=delta, score=score, isolation=isolation, time_limit=time_limit, deterministic=deterministic,
         sample_rate=sample_rate, noise_multiplier=noise_multiplier, steps=steps, record=record,

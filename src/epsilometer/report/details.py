@@ -20,6 +20,8 @@ from epsilometer.rounding import down, up
 from epsilometer.subjects import Controls, Sees
 from epsilometer.subjects.access import WORDS
 
+NO_TEST_DATA = "no test data; nothing is held out, since that would change the training that is audited"
+
 
 @functools.lru_cache(maxsize=2)
 def details_of(result: AuditResult) -> dict[str, Any]:
@@ -38,7 +40,7 @@ def details_of(result: AuditResult) -> dict[str, Any]:
         "proof": str(result.lower_bound.proof),
         "comparison": result.test.comparison,
         "independent": result.evidence.independent,
-        "utility": dict(zip(("training accuracy", "test accuracy"), map(str, result.accuracy), strict=False)),
+        "utility": utility_of(result),
         "means": _means(result),
         "attack": _attack(result),
         "accountants": _accountants(result),
@@ -50,6 +52,14 @@ def details_of(result: AuditResult) -> dict[str, Any]:
     }
     converted: dict[str, Any] = plain(details)
     return converted
+
+
+def utility_of(result: AuditResult) -> dict[str, str]:
+    """How good the models are, on their own records and on others; empty if nobody measured it."""
+    if not result.accuracy:
+        return {}
+    own, *others = map(str, result.accuracy)
+    return {"training accuracy": own, "test accuracy": others[0] if others else NO_TEST_DATA}
 
 
 def scores_csv(result: AuditResult) -> bytes:

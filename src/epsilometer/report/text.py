@@ -7,6 +7,7 @@ import math
 from epsilometer.auditing import AuditResult, Plan, Preview
 from epsilometer.auditing.verdict import ENOUGH_POWER
 from epsilometer.bounds import Kind, Sequential
+from epsilometer.report.details import utility_of
 from epsilometer.report.headline import headline_of, meaning
 from epsilometer.rounding import confidence, down, percent, simulated, up
 from epsilometer.wrapping import Row, told
@@ -26,6 +27,7 @@ def summary(result: AuditResult, width: int | None = None) -> str:
             ("proved" if low.kind is Kind.CERTIFIED else str(low.kind), str(low)),
             ("", f"from {low.proof}"),
             *_noise(result),
+            *((name.replace("training ", ""), text) for name, text in utility_of(result).items()),
             ("against claim", result.test.comparison),
             ("cannot see", result.verdict.unseen),
             ("meaning", meaning(result.verdict.outcome, low.confidence)),
