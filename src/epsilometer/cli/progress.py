@@ -87,7 +87,7 @@ class _Lines:
                 say(f"{now.adversary}: {now.done} trials{_state(now)}")
             return
         tenths = now.done * 10 // now.total
-        if tenths != self._tenths or time.monotonic() - self._when > _SECONDS:
+        if now.starting or tenths != self._tenths or time.monotonic() - self._when > _SECONDS:
             self._tenths, self._when = tenths, time.monotonic()
             say(f"{now.adversary}: {now.done} of {now.total} trials{_state(now)}")
 
@@ -97,6 +97,8 @@ def _state(now: Snapshot) -> str:
 
     if now.judging:
         return ", judging what they show …"
+    if now.starting:
+        return f", {now.starting} …"
     parts = [] if now.rate is None else [f"{now.rate:.3g}/s"]
     if now.seconds_left is not None and now.done < now.total:
         parts.append(f"{duration(now.seconds_left)} left")
