@@ -328,7 +328,7 @@ def test_exports_carry_what_a_bound_must_know(tmp_path: Path) -> None:
 def test_quiet_says_nothing_but_what_was_written(where: Path, tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(QUICK)
     shown = epsilometer("audit", "spec.toml", "--quiet", "--out", "run", cwd=tmp_path)
-    assert shown.stderr == "wrote run/result.json and run/scores.csv\n"
+    assert shown.stderr == "wrote run/result.json and run/scores.csv and run/report.html\n"
     loud = epsilometer("audit", "spec.toml", cwd=tmp_path)
     assert ": 60 of 60 trials" in loud.stderr
 

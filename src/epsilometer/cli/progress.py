@@ -86,8 +86,10 @@ class _Lines:
             if self._tenths:  # of a run that was finished before, nothing was said so far
                 say(f"{now.adversary}: {now.done} trials{_state(now)}")
             return
+        if now.starting:  # whatever may still go wrong then is told in one line
+            return
         tenths = now.done * 10 // now.total
-        if now.starting or tenths != self._tenths or time.monotonic() - self._when > _SECONDS:
+        if tenths != self._tenths or time.monotonic() - self._when > _SECONDS:
             self._tenths, self._when = tenths, time.monotonic()
             say(f"{now.adversary}: {now.done} of {now.total} trials{_state(now)}")
 
