@@ -63,6 +63,7 @@ class Adversary(ABC):
     summary: ClassVar[str]
     threat: ClassVar[ThreatModel]
     gives: ClassVar[type[Evidence]] = PairedRuns  # the kind of evidence that its games end in
+    later: ClassVar[tuple[str, ...]] = ()  # settings that are newer than stored plans: in a plan only where used
 
     def describe(self) -> str:
         """Its name, and the settings that are not the usual ones."""

@@ -268,7 +268,9 @@ def _named(adversary: Adversary) -> dict[str, Any]:
     """Name and settings; a class of the user's own too, which may have kept the name of the one that it changes."""
     kind = type(adversary)
     own = {} if _is_ours(kind) else {"class": code_of(kind)}  # no setting has that name
-    return {"name": adversary.name, **own, **asdict(adversary)}  # type: ignore[call-overload]
+    unused = {name for name in kind.later if getattr(adversary, name) == getattr(kind, name)}
+    settings = {name: value for name, value in asdict(adversary).items() if name not in unused}  # type: ignore[call-overload]
+    return {"name": adversary.name, **own, **settings}
 
 
 def _is_ours(kind: type[Adversary]) -> bool:
