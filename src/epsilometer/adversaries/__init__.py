@@ -7,7 +7,7 @@ from epsilometer.adversaries.canaries import Canaries
 from epsilometer.adversaries.catalogue import Catalogue
 from epsilometer.adversaries.clipbkd import ClipBkd
 from epsilometer.adversaries.distinguisher import Distinguisher
-from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
+from epsilometer.adversaries.game import Adversary, Game, Prepared, drawn_games, two_worlds
 from epsilometer.adversaries.gradient import Gradient
 from epsilometer.adversaries.gradient_steps import GradientSteps
 from epsilometer.adversaries.hidden_state import HiddenState
@@ -50,5 +50,6 @@ __all__ = [
     "RidgeClipBkd",
     "StaticPoison",
     "WorstCaseInit",
+    "drawn_games",
     "two_worlds",
 ]
