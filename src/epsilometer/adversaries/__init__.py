@@ -17,6 +17,7 @@ from epsilometer.adversaries.malicious_dataset import MaliciousDataset
 from epsilometer.adversaries.membership import MembershipAttack
 from epsilometer.adversaries.neighbour import Neighbour
 from epsilometer.adversaries.ridge_clipbkd import RidgeClipBkd
+from epsilometer.adversaries.shuffled_label import ShuffledLabel
 from epsilometer.adversaries.static_poison import StaticPoison
 from epsilometer.adversaries.worst_case_init import WorstCaseInit
 
@@ -48,6 +49,7 @@ __all__ = [
     "Neighbour",
     "Prepared",
     "RidgeClipBkd",
+    "ShuffledLabel",
     "StaticPoison",
     "WorstCaseInit",
     "drawn_games",

@@ -6,6 +6,7 @@ from epsilometer.reproductions.abadi_cifar10 import ABADI_CIFAR10
 from epsilometer.reproductions.abadi_mnist import ABADI_MNIST
 from epsilometer.reproductions.abadi_parameters import ABADI_PARAMETERS
 from epsilometer.reproductions.annamalai_init import ANNAMALAI
+from epsilometer.reproductions.annamalai_shuffle import SHUFFLE
 from epsilometer.reproductions.cebere_gcr import GCR
 from epsilometer.reproductions.chaudhuri_sample_size import SAMPLE_SIZE
 from epsilometer.reproductions.directory import VIEWS, has_trials, reproduction_directory, write_rows
@@ -26,6 +27,7 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         NASR_LADDER,
         GCR,
         ANNAMALAI,
+        SHUFFLE,
         SAMPLE_SIZE,
         ABADI_ACCOUNTING,
         ABADI_MNIST,
