@@ -95,6 +95,7 @@ class Adversary(ABC):
     summary: ClassVar[str]
     threat: ClassVar[ThreatModel]
     gives: ClassVar[type[Evidence]] = PairedRuns  # the kind of evidence that its games end in
+    zeroes: ClassVar[bool] = False  # under zero-out world 0 has a record without a gradient, and batches stay
     later: ClassVar[tuple[str, ...]] = ()  # settings that are newer than stored plans: in a plan only where used
 
     def describe(self) -> str:

@@ -85,6 +85,8 @@ class Plan:
             raise unknown_name("accountant", self.accountant, ACCOUNTANTS)
         if isinstance(self.claim, PointClaim) and self.claim.delta != self.delta:
             raise InvalidInput("delta", self.delta, f"the claim's own δ, {self.claim.delta:g}")
+        if not self.adversary.zeroes:
+            self.subject.require_relation(self.claim.relation)
         self.subject.require_claim(self.claim)
 
     def _require_powers(self) -> None:
