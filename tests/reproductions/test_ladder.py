@@ -96,6 +96,20 @@ def test_the_paper_has_three_data_sets_four_epsilons_and_six_adversaries(
     assert len(set(plans.values())) == 4  # random records and shadows of their own are another game
 
 
+def test_adaptive_poisons_are_compared_by_clip_norm(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the query's gradient is clipped both are the same trainings, and no longer where it is not."""
+    held_out = digits().subset(classes=(0, 1)).taken(np.arange(100, 250))
+    monkeypatch.setattr(nasr_ladder, "_loaded", lambda *_: replace(small, held_out=held_out))
+    both = REPRODUCTIONS["nasr-adaptive"]
+    rows = list(both.rows(both.chosen(["C=1", "C=20"]), Session(20)))
+    by_cell = {(row.cell["C"], row.cell["adversary"]): row for row in rows}
+    assert by_cell["1", "intermediate"].paper == 0.25
+    assert by_cell["20", "intermediate"].details["theory"] == pytest.approx(2.0, abs=0.01)
+    strengths = [by_cell["20", name].details["strength"] for name in ("intermediate", "adaptive-poison")]
+    assert strengths[0] != strengths[1]
+    assert "adaptive-poison" in texts(both.draw(rows))
+
+
 def test_rungs_from_before_there_was_the_papers_game_stay(tmp_path) -> None:
     nasr = REPRODUCTIONS["nasr-ladder"]
     old = [{"data": "mnist", "eps": "4", "adversary": name} for name in ("api", "gradient")]

@@ -14,6 +14,7 @@ from epsilometer.reproductions.jagielski_appendix_b import APPENDIX_B
 from epsilometer.reproductions.jagielski_figure2 import FIGURE2
 from epsilometer.reproductions.jagielski_table2 import TABLE2
 from epsilometer.reproductions.ladder import ladder, ladder_headline, ladder_of
+from epsilometer.reproductions.nasr_adaptive import NASR_ADAPTIVE
 from epsilometer.reproductions.nasr_ladder import NASR_LADDER
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
 from epsilometer.reproductions.sweep import Axis, parse_axis, sweep_of
@@ -25,6 +26,7 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         FIGURE2,
         APPENDIX_B,
         NASR_LADDER,
+        NASR_ADAPTIVE,
         GCR,
         ANNAMALAI,
         SHUFFLE,

@@ -76,6 +76,11 @@ def plan_for(data: Dataset, eps: str, learning_rate: float, trials: int, seed: i
     return Plan(DpSgdTraining(recipe, data), claim_curve(recipe), DELTA, Api(), trials, CONFIDENCE, seed=seed)
 
 
+def records_of(setting: str, session: Session) -> Dataset:
+    """The data of a setting, loaded once."""
+    return _loaded(setting, session.data_dir, session.download)
+
+
 @functools.lru_cache(maxsize=1)
 def _loaded(setting: str, data_dir: Path | None, download: Download | None) -> Dataset:
     """The records, and as held-out ones the test part."""
@@ -86,7 +91,7 @@ def _loaded(setting: str, data_dir: Path | None, download: Download | None) -> D
 
 
 def _measure(cell: Cell, session: Session) -> Row:
-    data, adversary = _loaded(cell["data"], session.data_dir, session.download), cell["adversary"]
+    data, adversary = records_of(cell["data"], session), cell["adversary"]
     plan = plan_for(data, cell["eps"], SETTINGS[cell["data"]].learning_rate, session.trials, session.seed)
     settings = AS_IN_THE_PAPER[adversary] if cell.get("game") == "paper" else {}
     measured, details = climb(plan, adversary, session, settings)
