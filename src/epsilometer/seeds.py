@@ -27,6 +27,7 @@ class Stream(enum.IntEnum):
     CHECKING = 8  # trials that tell beforehand what an audit could show
     CLIP_NORM = 9  # the training whose gradient norms choose a clip norm
     UTILITY = 10  # trainings that tell how good models are
+    DRAWING = 11  # the game of a trial, where every trial has another
 
 
 def seed_of(seed: int, stream: int, *indices: int) -> np.random.SeedSequence:

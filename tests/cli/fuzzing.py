@@ -157,7 +157,7 @@ VALUES = (
 )  # fmt: skip
 KEYS = {
     "claim": ("epsilon", "delta", "relation", "form"),
-    "data": ("name", "classes", "per_class", "path"),
+    "data": ("name", "classes", "per_class", "held_out", "path"),
     "model": (
         "name", "hidden", "activation", "loss", "initialisation", "init_scale", "init_seed", "precision",
     ),
@@ -184,7 +184,7 @@ LIKELY = {
         ("noise_multiplier", "momentum", "weight_decay", "noise_scale", "threshold", "target", "time_limit"), _REALS
     ),
     **dict.fromkeys(
-        ("steps", "trials", "seed", "init_seed", "per_class", "copies", "canaries", "coordinates"), _WHOLES
+        ("steps", "trials", "seed", "init_seed", "per_class", "held_out", "copies", "canaries", "coordinates"), _WHOLES
     ),
     "hidden": ("[1]", "[3, 4]", "[1000000]", "[]"),
     "relation": ('"replace"', '"zero-out"', '"add-remove"'),

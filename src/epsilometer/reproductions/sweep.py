@@ -184,7 +184,8 @@ def _named(error: InvalidInput, axes: Sequence[Axis], where: str = "") -> Invali
 def _sharing(plan: Plan, shared: dict[str, Any]) -> Plan:
     """The same plan; data that another cell has as well are kept once."""
     data = plan.subject.data
-    known = shared.setdefault(data.fingerprint(), data)
+    others = getattr(data, "held_out", None)
+    known = shared.setdefault(f"{data.fingerprint()} {others and others.fingerprint()}", data)
     subject: Any = plan.subject
     if known is data or not hasattr(subject, "__dataclass_fields__"):
         return plan
