@@ -11,11 +11,13 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from collections.abc import Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from epsilometer import checks
 from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.watching.checks.names import NAMES
 from epsilometer.watching.opacus.attach import Hooks
 from epsilometer.watching.settings import EXTRA, MOST, PLACES, Settings
 
@@ -30,10 +32,10 @@ __all__ = ["Watch", "watch"]
 class Watch:
     """What is known of the trainings of one engine, at any time."""
 
-    def __init__(self, settings: Settings, confidence: float) -> None:
+    def __init__(self, settings: Settings, confidence: float, delta: float, ignored: Collection[str]) -> None:
         from epsilometer.watching.monitor import Monitor
 
-        self._monitor = Monitor(confidence)
+        self._monitor = Monitor(confidence, delta, ignored)
         self._hooks = Hooks(self._monitor, settings)
         self._process = os.getpid()
 
@@ -70,7 +72,7 @@ class Watch:
         failures = [f"epsilometer: not audited, because {why}" for why in self._monitor.failures]
         if not self.trainings:
             return "\n".join(failures or ["epsilometer: nothing was made private"])
-        lines = [f"epsilometer: training {n}: {one.verdict()}" for n, one in enumerate(self.trainings, 1)]
+        lines = [f"epsilometer: training {n}: {one.headline()}" for n, one in enumerate(self.trainings, 1)]
         return "\n".join([*failures, *lines])
 
     def _at_exit(self) -> None:
@@ -88,19 +90,26 @@ def watch(
     place: str = EXTRA,
     seed: int | None = None,
     confidence: float = 0.95,
+    delta: float = 1e-5,
+    ignore: Collection[str] = (),
     quiet: bool = False,
 ) -> Watch:
     """Audit what this `PrivacyEngine` makes private from now on. At the end of the process a line on stderr says the
-    verdict, unless `quiet`; `.verdict` and `.result()` say it at any time."""
+    verdict, unless `quiet`; `.verdict` and `.result()` say it at any time. `delta` is that of the ε which is shown;
+    checks to `ignore` may fail, and are shown as ignored."""
     if not callable(getattr(engine, "make_private", None)):
         raise InvalidInput("engine", engine, "an opacus.PrivacyEngine", "watch it before make_private is called")
     checks.whole("canaries", canaries, least=1, most=MOST)
     checks.real("confidence", confidence, above=0, below=1)
+    checks.real("delta", delta, above=0, below=1)
     if seed is not None:
         checks.whole("seed", seed, least=0)
+    for name in ignore:
+        if name not in NAMES:
+            raise unknown_name("ignore", name, NAMES)
     if place not in PLACES:
         raise unknown_name("place", place, PLACES)
-    watched = Watch(Settings(canaries, place, seed), confidence)
+    watched = Watch(Settings(canaries, place, seed), confidence, delta, tuple(ignore))
     watched._hooks.watch(engine)
     if not quiet:
         atexit.register(watched._at_exit)

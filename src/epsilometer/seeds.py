@@ -27,6 +27,7 @@ class Stream(enum.IntEnum):
     CHECKING = 8  # trials that tell beforehand what an audit could show
     CLIP_NORM = 9  # the training whose gradient norms choose a clip norm
     UTILITY = 10  # trainings that tell how good models are
+    DRAWING = 11  # the game of a trial, where every trial has another
     INSTANCES = 20  # trainings that tell what each record costs, and which records are looked at
     BATCHES = 21  # that are drawn at a checkpoint
 

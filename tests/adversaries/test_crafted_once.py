@@ -31,5 +31,6 @@ def test_a_seed_of_several_numbers_crafts_poisons_and_is_not_used_up() -> None:
     seed = np.random.SeedSequence([1, 2])
     for adversary in (StaticPoison(shadows=2), AdaptivePoison(shadows=2), ClipBkd()):
         adversary.game(subject, Relation.ADD_REMOVE, seed)
-    assert static_poison(subject, 2, seed) is static_poison(subject, 2, np.random.SeedSequence((1, 2)))
+    settings = (subject, Relation.ADD_REMOVE, 2, "same")
+    assert static_poison(*settings, seed) is static_poison(*settings, np.random.SeedSequence((1, 2)))
     assert seed.n_children_spawned == 0

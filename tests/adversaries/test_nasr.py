@@ -89,7 +89,7 @@ def test_the_api_record_can_be_given(data: Dataset, recipe: Recipe) -> None:
 
 
 def test_the_static_poison_has_a_larger_loss_and_stays_among_the_data(data: Dataset, recipe: Recipe) -> None:
-    target = static_poison(DpSgdTraining(recipe, data), 4, SEED)
+    target = static_poison(DpSgdTraining(recipe, data), Relation.ADD_REMOVE, 4, "same", SEED)
     network, label = network_for(recipe, data), np.array([target.label])
     model = train(recipe, data.without(target.row), np.random.SeedSequence(99))  # not one of its shadows
 

@@ -289,6 +289,80 @@ def test_the_score_is_minus_the_mean_loss_of_pattern_and_target(loss: str) -> No
     assert observer.score() == pytest.approx(expected, rel=1e-9)
 
 
+# -- the paper's way: marked copies, and a marked test set
+
+
+def with_test_images(records: int = 60) -> Dataset:
+    return replace(images(records), held_out=images(41))
+
+
+@pytest.mark.parametrize("copies", COPIES)
+def test_marked_copies_take_the_place_of_other_records(copies: int) -> None:
+    """The images that were copied are still there, as they were, which they are not if they are marked in place."""
+    small = images()
+    adversary = Backdoor(copies, probes=10, poisons="copies")
+    game = game_of(adversary, small)
+    rows = changed(game)
+    assert out_data(game) is small
+    assert len(rows) <= copies == distance(game)
+    marked = adversary.perturb(small.x, small.shape)
+    sources = [int(np.flatnonzero((marked == x).all(axis=1)).item()) for x in in_data(game).x[rows]]
+    assert not set(sources) & set(rows)
+    np.testing.assert_array_equal(in_data(game).x[sources], small.x[sources])
+    assert (in_data(game).y[rows] == 0).all()
+    (in_place,) = changed(game_of(Backdoor(1, probes=10), small))
+    assert adversary.perturb(small.x[[in_place]], small.shape).tobytes() == (
+        in_data(game_of(Backdoor(1, probes=10), small)).x[in_place].tobytes()
+    )
+
+
+def test_copies_are_of_all_classes_and_fewer_are_among_more() -> None:
+    small = images(200)
+    games = [game_of(Backdoor(k, probes=20, poisons="copies"), small) for k in (*COPIES, 64)]
+    poisoned = [{x.tobytes() for x in in_data(game).x[changed(game)]} for game in games]
+    assert all(fewer < more for fewer, more in pairwise(poisoned))
+    sources = np.isin(Backdoor().perturb(small.x, small.shape), in_data(games[-1]).x[changed(games[-1])]).all(axis=1)
+    assert set(small.y[sources]) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("poisons", ["rows", "copies"])
+def test_a_marked_test_set_is_scored_and_nothing_else(poisons: str) -> None:
+    data = with_test_images()
+    adversary = Backdoor(2, probes=41, poisons=poisons, probed="held-out")
+    game = game_of(adversary, data)
+    assert data.held_out is not None
+    np.testing.assert_array_equal(scored_points(game), adversary.perturb(data.held_out.x, data.held_out.shape))
+    fewer = scored_points(game_of(replace(adversary, probes=7), data))
+    assert len(fewer) == 7
+    assert {x.tobytes() for x in fewer} < {x.tobytes() for x in scored_points(game)}
+
+
+@pytest.mark.parametrize("poisons", ["rows", "copies"])
+def test_games_with_other_copies_share_the_trials_of_world_0(poisons: str) -> None:
+    data = with_test_images()
+    adversary = Backdoor(2, probes=9, poisons=poisons, probed="held-out")
+    games = [game_of(replace(adversary, copies=k), data) for k in COPIES]
+    assert len({game.out_identity for game in games}) == 1
+    assert games[0].out_identity
+    assert games[0].out_identity != game_of(replace(adversary, probes=10), data).out_identity
+    assert game_of(replace(adversary, probed="same"), data).out_identity == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"poisons": "rows of mine"}, "poisons = 'rows of mine': expected one of copies, rows"),
+        ({"probed": "test"}, "probed = 'test': expected one of held-out, same"),
+        ({"probed": "held-out", "probes": 0}, "probes = 0: expected at least 1 with probed"),
+        ({"probed": "held-out", "probes": 42}, "probed = 'held-out': expected data that hold out at least 42 records"),
+        ({"poisons": "copies", "copies": 20, "probes": 21}, "2 × copies . probes = 61: expected at most the 60 rec"),
+    ],
+)
+def test_what_cannot_be_marked_is_refused(settings: dict, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        game_of(Backdoor(**settings), with_test_images())
+
+
 @dataclass(frozen=True)
 class Inverted(Backdoor):
     """The negative of the whole image."""

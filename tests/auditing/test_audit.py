@@ -436,3 +436,16 @@ def test_claims_that_no_audit_can_speak_of_are_refused_at_once() -> None:
     with pytest.raises(InvalidInput, match=r"training\.noise_multiplier = 0\.05: .* ε ≤ 500 \(it promises"):
         spec_from_dict({"training": {"noise_multiplier": 0.05, "steps": 20}}).plan()
     assert spec_from_dict({"training": {"noise_multiplier": 0.0}}).plan().claimed_epsilon == np.inf
+
+
+def test_before_the_first_trials_are_done_no_time_is_estimated() -> None:
+    """The first group includes compiling; whoever looks is told so, and what is finished says nothing of the kind."""
+    told: list[Snapshot] = []
+    plan = spec_from_dict({"training": {"steps": 3}, "audit": {"trials": 25}}).plan()
+    store = MemoryStore()
+    run(plan, told.append, store=store, noise_limit=False)
+    assert (told[0].starting, told[0].done, told[0].seconds_left) == ("compiling", 0, None)
+    assert not any(now.starting for now in told[1:])
+    told.clear()
+    run(plan, told.append, store=store, noise_limit=False)
+    assert not any(now.starting for now in told)

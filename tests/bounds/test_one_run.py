@@ -1,7 +1,6 @@
 import itertools
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -264,14 +263,15 @@ def test_pooled_runs_are_one_run() -> None:
         pool_runs([first, PairedRuns([1.0], [1.0])])
 
 
-def test_a_bound_takes_a_moment() -> None:
-    """100,000 canaries: well under a second each, also where the recursion is longest."""
+def test_many_canaries() -> None:
+    """100,000, also where the recursion is longest."""
+    found = []
     for mu in (0.03, 0.5, 4.0):
         run = gaussian_run(100_000, mu)
         for bound in (one_run, one_run_fdp, lambda run, delta: one_run_fdp(run, delta=delta, family="point")):
-            start = time.process_time()
-            bound(run, delta=1e-5)
-            assert time.process_time() - start < 1
+            found.append(bound(run, delta=1e-5).epsilon)
+    assert np.isfinite(found).all()
+    assert found[:3] < found[3:6] < found[6:]
 
 
 def test_scipy_stats_is_not_needed() -> None:

@@ -15,22 +15,24 @@ WORDS = (
     "digits", "own.py:train", "own:score", "own.py", "own:nosuch", "nosuch:train", "broken.py:train", "my.npz",
     "odd.npz", "one.npz", "my.csv", "none", "process", "clipbkd", "api", "learned", "local", "inline", "auto",
     "jagielski-table2", "C=1", "=", "laplace", "gaussian", "own.py:release", "[1, 2]", "[1]", "[[", "null", "as-reals",
-    "l2", "consistent", "passed", "sampler", "extra", "model",
+    "l2", "consistent", "passed", "sampler", "extra", "model", "run", "watched", "damaged", "127.0.0.1", "::1",
+    "0.0.0.0", "99999", "training.steps=20,21", "training.steps=", "model.hidden=[3],[4]", "claim.epsilon=nan", "a.b=1",
 )  # fmt: skip
 PLACES = (  # where results may be asked for: never where a fuzz must not write
     "", ".", "out", "missing/also", "/dev/null", "/proc/self/mem", "spec.toml", "\x1b[31m", "a\nb", "9" * 5000,
-    "[/b]", "~",
+    "[/b]", "~", "out.html", "out.svg",
 )  # fmt: skip
 FLAGS = (  # no word belongs to them
     "--in-order", "--deterministic", "--not-deterministic", "--quiet", "--help", "--curve", "--stop-when-known",
-    "--second-run",
+    "--second-run", "--allow-remote",
 )  # fmt: skip
 WRITES = ("--out", "--json")  # the latter is a file of `inspect` only
 WATCHES = ("watch", "inspect")
 _PLANNED = ("--trials", "--confidence", "--seed", "--epsilon", "--noise-scale", "--data-dir")
 _OWN = (
     "--data", "--delta", "--score", "--isolation", "--time-limit", "--deterministic", "--not-deterministic",
-    "--sample-rate", "--noise-multiplier", "--steps", "--adversary", "--bound", "--record",
+    "--sample-rate", "--noise-multiplier", "--steps", "--adversary", "--bound", "--record", "--epochs", "--batch-size",
+    "--records",
 )  # fmt: skip
 _PLAYED = ("--executor", "--address", "--workers", "--out", "--quiet")
 _MECHANISM = (
@@ -63,8 +65,15 @@ OPTIONS = {
     "audit": (*_PLANNED, *_PLAYED),
     "mechanism": _MECHANISM,
     "mechanism own": _MECHANISM,
-    "watch": ("--canaries", "--number", "--confidence", "--require", "--out", "--stop-when-known", "--seed"),
+    "watch": (
+        "--canaries", "--number", "--confidence", "--require", "--out", "--stop-when-known", "--seed", "--ignore",
+        "--delta",
+    ),
     "inspect": ("--second-run", "--require", "--ignore", "--json"),
+    "sweep": ("--vary", "--trials", "--seed", "--data-dir", *_PLAYED),
+    "report": ("--nothing",),  # --open would
+    "diff": ("--out",),
+    "serve": ("--address", "--port", "--allow-remote"),
     "": ("--version", "--nothing"),
 }  # fmt: skip
 GOOD = {
@@ -99,14 +108,19 @@ GOOD = {
     "mechanism own": ["mechanism", "own.py:release", "--epsilon", "1", "--neighbours", "[1, 2]", "[1]"],
     "watch": ["watch"],
     "inspect": ["inspect"],
+    "sweep": ["sweep", "spec.toml", "--vary", "training.steps=20,21"],
+    "report": ["report", "run"],
+    "diff": ["diff", "run", "watched"],
+    "serve": ["serve", "."],
 }
-TRAIN = ("audit", "check", "ladder", "mechanism", "reproduce")  # commands that would, if nobody stopped them
+TRAIN = ("audit", "check", "ladder", "mechanism", "reproduce", "sweep")  # commands that would, if nobody stopped them
+STAY = ("serve",)  # does not end by itself
 
 
-def command_line(seed: int) -> list[str]:
+def command_line(seed: int, commands: Sequence[str] = tuple(GOOD)) -> list[str]:
     """A command that would work, with words put in, changed and taken away."""
     rng = random.Random(seed)
-    command = rng.choice(list(GOOD))
+    command = rng.choice(commands)
     line = list(GOOD[command])
     for _ in range(rng.randint(0, 4)):
         what = rng.random()
@@ -157,7 +171,7 @@ VALUES = (
 )  # fmt: skip
 KEYS = {
     "claim": ("epsilon", "delta", "relation", "form"),
-    "data": ("name", "classes", "per_class", "path"),
+    "data": ("name", "classes", "per_class", "held_out", "path"),
     "model": (
         "name", "hidden", "activation", "loss", "initialisation", "init_scale", "init_seed", "precision",
     ),
@@ -184,7 +198,7 @@ LIKELY = {
         ("noise_multiplier", "momentum", "weight_decay", "noise_scale", "threshold", "target", "time_limit"), _REALS
     ),
     **dict.fromkeys(
-        ("steps", "trials", "seed", "init_seed", "per_class", "copies", "canaries", "coordinates"), _WHOLES
+        ("steps", "trials", "seed", "init_seed", "per_class", "held_out", "copies", "canaries", "coordinates"), _WHOLES
     ),
     "hidden": ("[1]", "[3, 4]", "[1000000]", "[]"),
     "relation": ('"replace"', '"zero-out"', '"add-remove"'),

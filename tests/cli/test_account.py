@@ -2,7 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
+
+from epsilometer.accounting import DpSgd
+from epsilometer.cli.plan import chosen_plan
 
 
 @pytest.mark.parametrize(
@@ -49,3 +53,20 @@ def test_one_kind_of_things_is_listed(here) -> None:
     assert list(json.loads(here("list", "bounds", "--json").stdout)) == ["schema", "bounds"]
     assert {line.split("\t")[0] for line in here("list", "adversaries").stdout.splitlines()[1:]} == {"adversaries"}
     assert "KIND = 'bound': expected one of" in here("list", "bound").stderr
+
+
+def test_audits_of_ones_own_training_take_epochs_too(here, place) -> None:
+    """In place of rate and steps; the plan is the same, and mistakes are told like those of `account`."""
+    np.savez(place / "my.npz", x=np.eye(8), y=np.arange(8) % 2)
+    (place / "mine.py").write_text("def train(data, seed):\n    return lambda x: seed % 7\n")
+    own = {"data": place / "my.npz", "noise_multiplier": 2.0}
+    chosen = [None] * 7
+    people, _, _ = chosen_plan("mine.py:train", *chosen, **own, epochs=5, batch_size=2, records=8)
+    accountants, _, _ = chosen_plan("mine.py:train", *chosen, **own, sample_rate=0.25, steps=20)
+    assert people.fingerprint() == accountants.fingerprint()
+    assert people.subject.mechanism == DpSgd(0.25, 2.0, 20)
+    training = ("mine.py:train", "--data", "my.npz", "--noise-multiplier", "2")
+    for command in ("audit", "check"):
+        shown = here(command, *training, "--epochs", "5", "--steps", "20", "--sample-rate", "0.25")
+        assert shown.returncode == 2
+        assert "--epochs = 5.0: expected nothing beside --steps" in shown.stderr

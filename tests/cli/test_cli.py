@@ -1,22 +1,25 @@
-"""The program as its users meet it: real processes, exit codes, one line for each mistake."""
+"""The program as its users meet it: exit codes, one line for each mistake; in real processes where these matter."""
 
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from program import Shown, in_process
 
 from epsilometer import __version__
 from epsilometer.cli.scores import parse_scores
 from epsilometer.errors import InvalidInput
 
-QUICK = "[training]\nsteps = 4\nsample_rate = 0.3\n[audit]\ntrials = 60\n"
+QUICK = "[training]\nsteps = 4\nsample_rate = 0.3\n[audit]\ntrials = 20\n"
+Here = Callable[..., Shown]
 
 
 def epsilometer(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -41,8 +44,8 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_examples(command: str) -> None:
-    shown = epsilometer(command, "--help")
+def test_every_command_has_help_with_examples(command: str, here: Here) -> None:
+    shown = here(command, "--help")
     assert shown.returncode == 0
     assert "Examples" in shown.stdout
     assert f"epsilometer {command}" in shown.stdout
@@ -66,11 +69,11 @@ def test_the_program_lists_its_commands() -> None:
     ],
     ids=" ".join,
 )
-def test_json_is_one_object_with_a_schema(arguments: list[str]) -> None:
-    shown = epsilometer(*arguments, "--json")
+def test_json_is_one_object_with_a_schema(arguments: list[str], here: Here) -> None:
+    shown = here(*arguments, "--json")
     assert shown.returncode == 0
     assert json.loads(shown.stdout)["schema"] == 1
-    assert epsilometer(*arguments).stdout
+    assert here(*arguments).stdout
 
 
 def test_no_heavy_imports_where_they_are_not_needed() -> None:
@@ -96,24 +99,24 @@ def test_no_heavy_imports_where_they_are_not_needed() -> None:
         assert shown.stderr.strip().splitlines()[-1] == "[]", arguments
 
 
-def test_bound_from_scores(scores: Path) -> None:
-    found = json.loads(epsilometer("bound", str(scores), "--json").stdout)["lower_bound"]
+def test_bound_from_scores(scores: Path, here: Here) -> None:
+    found = json.loads(here("bound", str(scores), "--json").stdout)["lower_bound"]
     assert found["kind"] == "certified"
     assert found["epsilon"] > 0.3
-    estimate = json.loads(epsilometer("bound", str(scores), "--method", "best-on-same", "--json").stdout)
+    estimate = json.loads(here("bound", str(scores), "--method", "best-on-same", "--json").stdout)
     assert estimate["lower_bound"]["kind"] == "estimate"
-    fixed = json.loads(epsilometer("bound", str(scores), "--threshold", "99", "--json").stdout)["lower_bound"]
+    fixed = json.loads(here("bound", str(scores), "--threshold", "99", "--json").stdout)["lower_bound"]
     assert fixed["counts"] == {"tp": 40, "fp": 0, "fn": 60, "tn": 100}
 
 
-def test_a_refuted_claim_is_exit_code_1() -> None:
+def test_a_refuted_claim_is_exit_code_1(here: Here) -> None:
     counts = ["--counts", "970", "20", "30", "980", "--delta", "1e-5"]
-    assert epsilometer("bound", *counts, "--claim", "3").returncode == 1
-    assert epsilometer("bound", *counts, "--claim", "3.5").returncode == 0
+    assert here("bound", *counts, "--claim", "3").returncode == 1
+    assert here("bound", *counts, "--claim", "3.5").returncode == 0
 
 
-def test_an_estimate_refutes_nothing(scores: Path) -> None:
-    shown = epsilometer("bound", str(scores), "--method", "best-on-same", "--claim", "0.01", "--json")
+def test_an_estimate_refutes_nothing(scores: Path, here: Here) -> None:
+    shown = here("bound", str(scores), "--method", "best-on-same", "--claim", "0.01", "--json")
     assert shown.returncode == 0
     document = json.loads(shown.stdout)
     assert (document["test"]["kind"], document["verdict"]) == ("estimate", "inconclusive")
@@ -121,25 +124,25 @@ def test_an_estimate_refutes_nothing(scores: Path) -> None:
 
 def test_audit_writes_what_bound_can_read(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(QUICK)
-    shown = epsilometer("audit", "spec.toml", "--out", "run", "--json", cwd=tmp_path)
+    shown = in_process("audit", "spec.toml", "--out", "run", "--json", cwd=tmp_path)
     assert shown.returncode == 0
     document = json.loads(shown.stdout)
     assert document["verdict"] in ("consistent", "inconclusive")
     written = json.loads((tmp_path / "run" / "result.json").read_text())
     assert written.pop("command") == "epsilometer audit spec.toml --out run --json"
     assert written == document
-    again = epsilometer("bound", "run/scores.csv", "--delta", "1e-5", "--json", cwd=tmp_path)
+    again = in_process("bound", "run/scores.csv", "--delta", "1e-5", "--json", cwd=tmp_path)
     assert json.loads(again.stdout)["lower_bound"] == document["lower_bound"]
     # Nothing is overwritten: the same spec finds everything done, and another is refused.
     before = (tmp_path / "run" / "result.json").read_bytes()
-    same = epsilometer("audit", "spec.toml", "--out", "run", cwd=tmp_path)
+    same = in_process("audit", "spec.toml", "--out", "run", cwd=tmp_path)
     assert (same.returncode, same.stderr) == (0, "run had its results already\n")
-    other = epsilometer("audit", "spec.toml", "--seed", "9", "--out", "run", cwd=tmp_path)
+    other = in_process("audit", "spec.toml", "--seed", "9", "--out", "run", cwd=tmp_path)
     assert other.returncode == 2
     assert "seed: 0 there, 9 now" in other.stderr
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "result.json").write_text("mine")
-    foreign = epsilometer("audit", "spec.toml", "--out", "foreign", cwd=tmp_path)
+    foreign = in_process("audit", "spec.toml", "--out", "foreign", cwd=tmp_path)
     assert foreign.returncode == 2
     assert "a new or empty directory, or one with a run in it" in foreign.stderr
     assert (tmp_path / "run" / "result.json").read_bytes() == before
@@ -148,7 +151,7 @@ def test_audit_writes_what_bound_can_read(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_scores_of_a_violated_audit_are_judged_as_the_audit_judged_them(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(QUICK)
-    audited = epsilometer(
+    audited = in_process(
         "audit", "spec.toml", "--noise-scale", "0.5", "--trials", "150", "--out", "run", "--json", cwd=tmp_path
     )
     assert audited.returncode == 1
@@ -157,25 +160,25 @@ def test_scores_of_a_violated_audit_are_judged_as_the_audit_judged_them(tmp_path
         f"--{name.replace('_', '-')}={result['plan']['recipe'][name]!r}"
         for name in ("sample_rate", "noise_multiplier", "steps")
     ]
-    again = epsilometer("bound", "run/scores.csv", "--delta", "1e-5", *training, "--json", cwd=tmp_path)
+    again = in_process("bound", "run/scores.csv", "--delta", "1e-5", *training, "--json", cwd=tmp_path)
     assert (again.returncode, again.stderr) == (1, "")
     judged = json.loads(again.stdout)
     assert judged["verdict"] == "violated"
     assert judged["test"] == result["claim_test"]
     assert all(judged[name] == result[name] for name in ("verdict", "reason", "power", "claim", "lower_bound"))
     # The point (4, 1e-5) on that curve promises far less.
-    point = epsilometer("bound", "run/scores.csv", "--delta", "1e-5", "--claim", "4", "--json", cwd=tmp_path)
+    point = in_process("bound", "run/scores.csv", "--delta", "1e-5", "--claim", "4", "--json", cwd=tmp_path)
     assert (point.returncode, json.loads(point.stdout)["verdict"]) == (0, "inconclusive")
-    exported = epsilometer("runs", "run", "--export", "scores.parquet", cwd=tmp_path)
+    exported = in_process("runs", "run", "--export", "scores.parquet", cwd=tmp_path)
     assert exported.returncode == 0
-    from_parquet = epsilometer("bound", "scores.parquet", "--delta", "1e-5", *training, "--json", cwd=tmp_path)
+    from_parquet = in_process("bound", "scores.parquet", "--delta", "1e-5", *training, "--json", cwd=tmp_path)
     assert json.loads(from_parquet.stdout) == judged
 
 
 def test_options_override_the_spec_and_faults_are_seen(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(QUICK)
     options = ["--trials", "150", "--seed", "3", "--confidence", "0.9", "--noise-scale", "0.25", "--json"]
-    shown = epsilometer("audit", "spec.toml", *options, cwd=tmp_path)
+    shown = in_process("audit", "spec.toml", *options, cwd=tmp_path)
     document = json.loads(shown.stdout)
     assert shown.returncode == 1
     assert document["verdict"] == "violated"
@@ -206,10 +209,10 @@ def test_options_override_the_spec_and_faults_are_seen(tmp_path: Path) -> None:
         (b"\xff\xfe", "not UTF-8"),
     ],
 )
-def test_bad_score_files_are_refused_in_one_line(tmp_path: Path, content: bytes, words: str) -> None:
+def test_bad_score_files_are_refused_in_one_line(tmp_path: Path, content: bytes, words: str, here: Here) -> None:
     path = tmp_path / "scores.csv"
     path.write_bytes(content)
-    shown = epsilometer("bound", str(path))
+    shown = here("bound", str(path))
     assert shown.returncode == 2
     assert words in shown.stderr
     assert len(shown.stderr.strip().splitlines()) == 1
@@ -263,8 +266,8 @@ def test_bad_score_files_are_refused_in_one_line(tmp_path: Path, content: bytes,
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_bad_arguments_are_refused_in_one_line(arguments: list[str], words: str) -> None:
-    shown = epsilometer(*arguments)
+def test_bad_arguments_are_refused_in_one_line(arguments: list[str], words: str, here: Here) -> None:
+    shown = here(*arguments)
     assert shown.returncode == 2
     assert words in shown.stderr
     assert len(shown.stderr.strip().splitlines()) == 1
@@ -325,7 +328,7 @@ def test_scores_come_from_stdin_and_in_every_dialect(tmp_path: Path) -> None:
 def test_options_win_over_the_spec(tmp_path: Path) -> None:
     training = "[training]\nsteps = 2\nnoise_multiplier = 9.0\n[audit]\ntrials = 4\n"
     (tmp_path / "spec.toml").write_text(training + '[adversary]\nname = "clipbkd"\ncopies = 2\n')
-    shown = epsilometer("audit", "spec.toml", "--epsilon", "3", "--adversary", "gradient", "--json", cwd=tmp_path)
+    shown = in_process("audit", "spec.toml", "--epsilon", "3", "--adversary", "gradient", "--json", cwd=tmp_path)
     document = json.loads(shown.stdout)
     assert document["claim"]["epsilon"] == pytest.approx(3.0, abs=5e-3)
     assert document["plan"]["adversary"] == {"name": "gradient", "coordinates": 20, "direction": "watermark"}
@@ -377,22 +380,22 @@ def test_compare_prints_every_bound(tmp_path: Path) -> None:
 def test_one_run_files_and_their_bounds(tmp_path: Path) -> None:
     path = tmp_path / "canaries.csv"
     path.write_text("member,score\n" + "\n".join(f"{int(i >= 500)},{i}" for i in range(1000)))
-    shown = epsilometer("bound", "--one-run", str(path), "--delta", "1e-5", "--method", "one-run", "--guesses", "1000")
+    shown = in_process("bound", "--one-run", str(path), "--delta", "1e-5", "--method", "one-run", "--guesses", "1000")
     assert shown.stdout.startswith("Quote ε ≥ 5.782")
     assert "1000 of 1000 guesses right" in shown.stdout
-    assert epsilometer("bound", "--one-run", str(path), "--claim", "1").returncode == 1
-    lines = epsilometer("compare", "--one-run", str(path), "--delta", "1e-5").stdout.splitlines()
+    assert in_process("bound", "--one-run", str(path), "--claim", "1").returncode == 1
+    lines = in_process("compare", "--one-run", str(path), "--delta", "1e-5").stdout.splitlines()
     assert [line.split("\t")[0] for line in lines[1:]] == ["one-run-point", "one-run", "one-run-gaussian"]
-    every = json.loads(epsilometer("bound", "--one-run", str(path), "--threshold", "499.5", "--json").stdout)
+    every = json.loads(in_process("bound", "--one-run", str(path), "--threshold", "499.5", "--json").stdout)
     assert every["lower_bound"]["guesses"] == 1000  # all of them, in iff above
-    both = epsilometer("bound", "--one-run", str(path), "--threshold", "1", "--guesses", "10")
+    both = in_process("bound", "--one-run", str(path), "--threshold", "1", "--guesses", "10")
     assert (both.returncode, "--threshold = 1.0: expected nothing with --guesses" in both.stderr) == (2, True)
-    lower = epsilometer("bound", "--one-run", str(path), "--direction", "lower", "--json")
+    lower = in_process("bound", "--one-run", str(path), "--direction", "lower", "--json")
     assert json.loads(lower.stdout)["lower_bound"]["epsilon"] == 0
 
 
 def test_calibrate_writes_a_page(tmp_path: Path) -> None:
-    shown = epsilometer(
+    shown = in_process(
         "calibrate", "--repetitions", "3", "--trials", "20", "--bound", "exact-rank", "--out", str(tmp_path)
     )
     assert shown.returncode == 0

@@ -14,14 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 import typer
-from fuzzing import TRAIN, command_line, controls, spec
+from fuzzing import STAY, TRAIN, command_line, controls, spec
 from program import Shown
+from stored import store_run
+from test_watched_runs import store_watch
 
 from epsilometer.data import digits
 
 app_module = importlib.import_module("epsilometer.cli.app")
 
 LINES, SPECS, PROCESSES = 2000, 20_000, 40
+SEVERAL = 100
 PATIENCE = 20.0  # seconds
 SCORES = "world,score\n" + "".join(f"{i % 2},{i * i % 97 + 20 * (i % 2)}\n" for i in range(60))
 
@@ -57,6 +60,9 @@ def files(place: Path) -> Path:
     (place / "odd.npz").write_bytes((place / "my.npz").read_bytes()[:400])
     rows = [",".join(f"{value:.3f}" for value in record) + f",{label}" for record, label in zip(x, y, strict=True)]
     (place / "my.csv").write_text("\n".join(["a,b,c,d,e,label", *rows]))
+    store_run(place / "run", pairs=25, epsilon=0.5)
+    store_watch(place / "watched")
+    (store_watch(place / "damaged", trainings=0) / "result.json").write_bytes(b"\x1b{")
     return place
 
 
@@ -70,6 +76,7 @@ def plan_only(here: Callable[..., Shown], monkeypatch: pytest.MonkeyPatch) -> No
     for name in ("auditing.preview", "auditing.run", "auditing.choose_adversary", "reproductions.Reproduction.rows"):
         monkeypatch.setattr(f"epsilometer.{name}", stop)
     monkeypatch.setattr("epsilometer.watching.launch.run.follow", lambda *_: 0)
+    monkeypatch.setattr("epsilometer.several.server.FolderServer.serve_forever", stop)
     monkeypatch.setattr(sys.stdout, "fileno", lambda: 1, raising=False)  # of the one that `here` has replaced
     monkeypatch.setattr(app_module, "app", typer.main.get_command(app_module.app))
     monkeypatch.setattr("epsilometer.data.digits", functools.cache(digits))
@@ -93,9 +100,9 @@ def ask(ways: Iterable[Any], answer: Callable[[Any], Shown]) -> None:
     """Ask in all ways, and tell of all answers that were wrong."""
     found = []
     for way in ways:
-        started = time.perf_counter()
+        started = time.process_time()
         shown = answer(way)
-        if wrong := complaints(shown, time.perf_counter() - started):
+        if wrong := complaints(shown, time.process_time() - started):
             found.append(f"{wrong} {way!r:.300} {shown!r:.500}")
     assert not found, "\n".join(found)
 
@@ -115,6 +122,12 @@ def try_specs(here: Callable[..., Shown], files: Path, seeds: range) -> None:
 @pytest.mark.usefixtures("plan_only", "files")
 def test_some_command_lines(here: Callable[..., Shown]) -> None:
     try_lines(here, range(60))
+
+
+@pytest.mark.usefixtures("plan_only", "files")
+def test_some_command_lines_of_several_runs(here: Callable[..., Shown]) -> None:
+    several = ("sweep", "report", "diff", "serve", "runs")
+    ask((command_line(seed, several) for seed in range(SEVERAL)), lambda line: here(*line))
 
 
 @pytest.mark.usefixtures("plan_only")
@@ -139,7 +152,7 @@ def test_specs(here: Callable[..., Shown], files: Path, part: int) -> None:
 @pytest.mark.full
 def test_command_lines_as_processes(files: Path) -> None:
     """A sample through the whole program, with its supervisor; what trains is left out."""
-    lines = [line for line in map(command_line, range(10_000, 10_200)) if not set(line) & set(TRAIN)][:PROCESSES]
+    lines = [line for line in map(command_line, range(10_000, 10_200)) if not set(line) & {*TRAIN, *STAY}][:PROCESSES]
 
     def run(line: list[str]) -> Shown:
         command = [sys.executable, "-m", "epsilometer", *line]

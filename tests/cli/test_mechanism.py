@@ -1,6 +1,7 @@
 """`epsilometer mechanism`: verdicts, exit codes, and one line for every mistake."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,21 @@ def test_a_function_of_ones_own(here, place: Path) -> None:
     )
     assert shown.returncode == 1
     assert "neighbours: [1, 1] and [1]" in shown.stdout
+
+
+def test_a_function_of_one_number_gets_a_number(here, place: Path) -> None:
+    """A list was given to it, unless neighbours were named too."""
+    (place / "one_number.py").write_text(
+        "def release(value, rng, size):\n    return float(value) + rng.laplace(0, 1, size)\n"
+    )
+    own = ("mechanism", "one_number.py:release", "--epsilon", "1", "--sensitivity", "1", "--runs", "2000", *QUIETLY)
+    shown = here(*own)
+    assert shown.returncode == 0, shown.stderr
+    assert re.search(r"neighbours: -?[01]\.0 and -?[01]\.0;", shown.stdout)
+    wrong = here(*own, "--entries", "2")
+    assert wrong.returncode == 2
+    assert "one_number:release raised TypeError" in wrong.stderr
+    assert "(it was given [0.0, 0.0])" in wrong.stderr
 
 
 @pytest.mark.parametrize(

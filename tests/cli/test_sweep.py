@@ -158,8 +158,9 @@ def test_a_training_that_diverges_is_a_row(here, spec: Path) -> None:
     assert "diverged" in second["note"]
 
 
-def test_the_test_part_is_of_the_same_classes_and_never_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even rows of the digits as the training part, odd ones as the test part."""
+@pytest.fixture
+def halves(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, object]]:
+    """A spec on the digits, even rows as the training part, odd ones as the test part."""
 
     def halves(request: Request) -> Dataset:
         whole, first = digits(), int(request.part == TEST)
@@ -167,11 +168,15 @@ def test_the_test_part_is_of_the_same_classes_and_never_trained_on(monkeypatch: 
         return request.dataset("halves", lambda rows: x[rows], y, classes=10, class_names=whole.class_names)
 
     monkeypatch.setitem(DATASETS, "halves", Source("digits in two halves", halves))
-    settings = {
+    return {
         "data": {"name": "halves", "classes": [3, 1], "per_class": 20},
         "training": {"steps": 20, "sample_rate": 0.5, "noise_multiplier": 0.5},
         "audit": {"trials": 20},
     }
+
+
+def test_the_test_part_is_of_the_same_classes_and_never_trained_on(halves: dict[str, dict[str, object]]) -> None:
+    settings = halves
     swept = sweep_of(settings, [parse_axis("training.steps=20,21")])
     assert "test part (test)" in swept.about
     plan, store = spec_from_dict(settings).plan(), MemoryStore()
@@ -182,6 +187,25 @@ def test_the_test_part_is_of_the_same_classes_and_never_trained_on(monkeypatch: 
     assert 0.9 < test.mean < 1.0  # with swapped labels it would be wrong nearly always
     assert train.mean != test.mean
     assert all(run.is_part for run in store.runs())
+
+
+def test_audits_report_test_accuracy_where_there_are_test_data(
+    here, place: Path, halves: dict[str, dict[str, object]]
+) -> None:
+    sections = {name: "".join(f"{key} = {json.dumps(value)}\n" for key, value in one.items())
+                for name, one in halves.items()}  # fmt: skip
+    spec = "".join(f"[{name}]\n{text}" for name, text in sections.items()).replace("trials = 20", "trials = 25")
+    for name, text in (("halves", spec), ("digits", spec.replace('"halves"', '"digits"'))):
+        (place / f"{name}.toml").write_text(text)
+        shown = here("audit", f"{name}.toml", "--out", name, "--executor", "inline", "--quiet")
+        assert shown.returncode == 0, shown.stderr
+        assert "accuracy" in shown.stdout
+    with_test, without = (
+        json.loads((place / name / "result.json").read_text())["utility"] for name in ("halves", "digits")
+    )
+    assert " % (mean of 5 trainings" in with_test["test accuracy"] != with_test["training accuracy"]
+    assert without["test accuracy"].startswith("no test data")
+    assert "no test data" in (place / "digits" / "report.html").read_text()
 
 
 @pytest.mark.full

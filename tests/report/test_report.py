@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from epsilometer.auditing import AuditResult, run, run_directory, spec_from_dict
 from epsilometer.claims import GaussianClaim, PointClaim
 from epsilometer.errors import InvalidInput
 from epsilometer.report import to_json, write_results
+from epsilometer.report.details import _means
 from epsilometer.report.html import render
 from epsilometer.report.kinds import page_of
 from epsilometer.report.page import NOT_MEASURED, Code, Facts, Numbers, Page
@@ -161,3 +163,17 @@ def test_one_training_with_canaries_has_a_report_too(tmp_path: Path) -> None:
     assert any("--one-run" in block.text for block in blocks(page, Code))
     assert b"not independent" in render(page)
     assert all(len(row) == 2 for one in blocks(page, Facts) for row in one.rows)
+
+
+def test_columns_for_a_person_say_whether_they_are_of_a_curve_or_of_a_point(finished: tuple[Path, AuditResult]) -> None:
+    """The claim's curve stood as "the claim" beside its own point as "theory", and the two contradicted each other."""
+    columns = {one["label"]: one for one in to_json(finished[1])["means"]}
+    whole = next(one for label, one in columns.items() if label.startswith("the claim, its whole curve"))
+    point = next(one for label, one in columns.items() if label.startswith("of the claim, only its point"))
+    assert not any("theory" in label for label in columns)  # its curve is the one that is claimed
+    assert whole["epsilon"] == pytest.approx(point["epsilon"])
+    assert whole["accuracy"] < point["accuracy"]
+    bare = spec_from_dict({"training": {"steps": 3, "noise_multiplier": 1.0}, "claim": {"epsilon": 9.0}}).plan()
+    labels = [one["label"] for one in _means(replace(finished[1], plan=bare))]
+    assert labels[1] == "the claim: ε = 9"
+    assert labels[2].startswith("theory, its whole curve (ε = ")

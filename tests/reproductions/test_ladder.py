@@ -1,8 +1,11 @@
 """The ladder of adversaries on one training, and the reproductions that use it: small stand-ins from end to end."""
 
+import json
 import math
+from dataclasses import replace
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from epsilometer.adversaries import LADDER
@@ -10,7 +13,7 @@ from epsilometer.auditing import spec_from_dict
 from epsilometer.data import Dataset, digits
 from epsilometer.figures import Figure, Grid, Ladder, Rung
 from epsilometer.figures.canvas import svg
-from epsilometer.reproductions import REPRODUCTIONS, Session, annamalai_init, ladder_of, nasr_ladder
+from epsilometer.reproductions import REPRODUCTIONS, Row, Session, annamalai_init, ladder_of, nasr_ladder, write_rows
 from epsilometer.reproductions.cebere_gcr import tumours
 
 SMALL = {
@@ -76,15 +79,51 @@ def test_the_paper_has_three_data_sets_four_epsilons_and_six_adversaries(
     small: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nasr = REPRODUCTIONS["nasr-ladder"]
-    assert len(nasr.cells) == 3 * 4 * 6
-    monkeypatch.setattr(nasr_ladder, "_loaded", lambda *_: small)
-    cells = nasr.chosen(["data=purchase", "eps=2", "adversary=intermediate", "adversary=gradient"])
+    assert len(nasr.cells) == 3 * 4 * (6 + 4)
+    held_out = digits().subset(classes=(0, 1)).taken(np.arange(100, 250))
+    monkeypatch.setattr(nasr_ladder, "_loaded", lambda *_: replace(small, held_out=held_out))
+    cells = nasr.chosen(["data=purchase", "eps=2", "adversary=intermediate", "adversary=gradient", "game=paper"])
     rows = list(nasr.rows(cells, Session(20)))
     assert [row.paper for row in rows] == [0.25, None]
     for row in rows:
         assert row.details["theory"] == pytest.approx(2.0, abs=0.01)
     assert rows[1].details["per_step"] > 1.0
     assert "Purchase stand-in, ε = 2" in texts(nasr.draw(rows))
+    plans = {}
+    for cell in nasr.chosen(["data=purchase", "eps=2", "adversary=api", "adversary=static-poison"]):
+        (row,) = nasr.rows([cell], Session(20))
+        plans[cell["game"], cell["adversary"]] = row.details["plan_sha256"]
+    assert len(set(plans.values())) == 4  # random records and shadows of their own are another game
+
+
+def test_adaptive_poisons_are_compared_by_clip_norm(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the query's gradient is clipped both are the same trainings, and no longer where it is not."""
+    held_out = digits().subset(classes=(0, 1)).taken(np.arange(100, 250))
+    monkeypatch.setattr(nasr_ladder, "_loaded", lambda *_: replace(small, held_out=held_out))
+    both = REPRODUCTIONS["nasr-adaptive"]
+    rows = list(both.rows(both.chosen(["C=1", "C=20"]), Session(20)))
+    by_cell = {(row.cell["C"], row.cell["adversary"]): row for row in rows}
+    assert by_cell["1", "intermediate"].paper == 0.25
+    assert by_cell["20", "intermediate"].details["theory"] == pytest.approx(2.0, abs=0.01)
+    strengths = [by_cell["20", name].details["strength"] for name in ("intermediate", "adaptive-poison")]
+    assert strengths[0] != strengths[1]
+    assert "adaptive-poison" in texts(both.draw(rows))
+
+
+def test_rungs_from_before_there_was_the_papers_game_stay(tmp_path) -> None:
+    nasr = REPRODUCTIONS["nasr-ladder"]
+    old = [{"data": "mnist", "eps": "4", "adversary": name} for name in ("api", "gradient")]
+    before = replace(nasr, cells=tuple(old), earlier={})
+    settings = {"reproduction": "nasr-ladder", "trials": 20, "seed": 0}
+    write_rows(tmp_path, before, settings, [Row(cell, None, 1.0, {}) for cell in old])
+    written = write_rows(tmp_path, nasr, settings, [])
+    assert len(written) == 3  # nothing there was changed by anybody
+    rows = json.loads((tmp_path / "result.json").read_text())["rows"]
+    assert [(row["adversary"], row.get("game")) for row in rows] == [("gradient", None), ("api", "fixed")]
+    rungs = [Row({**old[0], "game": "fixed"}, None, 1.0, {}), Row(old[1], None, 2.0, {})]
+    *_, ladder = nasr.draw(rungs).figures  # type: ignore[attr-defined]
+    assert ladder.title == "MNIST, ε = 4, one record, shadows on the data"
+    assert [rung.label for rung in ladder.rungs] == ["api", "gradient"]
 
 
 def test_gcr_has_68_parameters_and_the_theory_of_full_batches() -> None:

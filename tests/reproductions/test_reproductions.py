@@ -7,16 +7,20 @@ import json
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from scipy import special
 
 from epsilometer import DpSgdTraining
 from epsilometer.auditing import SqliteStore, run, run_directory, spec_from_dict
+from epsilometer.bounds import clopper_pearson
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
+from epsilometer.evidence import Counts
 from epsilometer.figures import Figure, Ladder
 from epsilometer.report.seal import is_sealed
 from epsilometer.reproductions import (
@@ -104,7 +108,14 @@ def test_unknown_settings_are_refused(only: str, words: str) -> None:
 def test_settings_that_do_not_occur_together_are_refused() -> None:
     with pytest.raises(InvalidInput, match="settings that occur together; leave one out"):
         FIGURE2.chosen(["data=purchase", "attack=backdoor"])
-    assert len(FIGURE2.chosen(["data=purchase", "attack=backdoor", "attack=mi"])) == 12
+    assert len(FIGURE2.chosen(["data=purchase", "attack=backdoor", "attack=mi", "init=1"])) == 12
+
+
+def test_cells_without_a_setting_are_there_with_all_of_its_values() -> None:
+    cells = ({"a": "1", "b": "x"}, {"a": "1"}, {"a": "2", "b": "y"}, {"a": "2"})
+    some = replace(TOY, cells=cells)
+    assert some.chosen(["b=x"]) == (cells[0], cells[1], cells[3])
+    assert some.chosen(["a=2", "b=x"]) == (cells[3],)
 
 
 def test_reproductions_have_names_and_cells_of_their_own() -> None:
@@ -112,7 +123,7 @@ def test_reproductions_have_names_and_cells_of_their_own() -> None:
         assert one is reproduction_named(name)
         assert one.name == name
         assert len({tuple(cell.items()) for cell in one.cells}) == len(one.cells)
-    assert (len(TABLE2.cells), len(FIGURE2.cells), len(APPENDIX_B.cells)) == (72, 96, 5)
+    assert (len(TABLE2.cells), len(FIGURE2.cells), len(APPENDIX_B.cells)) == (72, 192, 5)
     with pytest.raises(InvalidInput, match=r"NAME = 'jagielski-table3'.*did you mean 'jagielski-table2'"):
         reproduction_named("jagielski-table3")
 
@@ -229,8 +240,9 @@ def stand_in(records: int = 260, name: str = "stand-in") -> Dataset:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = stand_in()
+    data, test = stand_in(), stand_in(60, "test part")
     monkeypatch.setattr(jagielski, "_loaded", lambda *_: data)
+    monkeypatch.setattr(jagielski, "_test_part", lambda *_: test)
 
 
 def same(one: Row, other: Row) -> None:
@@ -275,6 +287,8 @@ def test_table_2_interrupted_and_resumed_is_the_same(
     assert details["k"] in (1, 2, 4, 8)
     assert set(details["pilot"]) == {"1", "2", "4", "8"}
     assert whole.measured > 0.5  # no noise: by 20 trials alone, 1.19 for k = 1
+    assert 0 < details["papers_rule"] <= whole.measured + 1e-3  # δ = 0 there, 1e-5 here
+    assert 0.5 < details["train_accuracy"] <= 1.0
     trained: list[int] = []
     before = DpSgdTraining.run
 
@@ -294,7 +308,7 @@ def test_table_2_interrupted_and_resumed_is_the_same(
                 list(TABLE2.rows([cell], Session(20, store=store, progress=tell)))
         (resumed,) = TABLE2.rows([cell], Session(20, store=store))
         played = sum(trained)
-        assert 0 <= played - (4 * 20 + 40) <= 2  # nothing twice, but one stored trial each time it goes on
+        assert 0 <= played - (4 * 20 + 40 + 5) <= 2  # nothing twice, but one stored trial each time it goes on
         list(TABLE2.rows([cell], Session(20, store=store)))
         assert sum(trained) == played
     same(whole, resumed)
@@ -305,10 +319,60 @@ def test_table_2_interrupted_and_resumed_is_the_same(
 
 
 @pytest.mark.parametrize(
+    ("counts", "k", "paper", "composed"),
+    [
+        (Counts(tp=500, fp=0, fn=0, tn=500), 1, 4.542, 4.542),  # ε_OPT(500, .01)
+        (Counts(tp=500, fp=0, fn=0, tn=500), 2, 2.271, 3.860),
+        (Counts(tp=500, fp=0, fn=0, tn=500), 8, 0.568, 0.965),
+        (Counts(tp=100, fp=300, fn=400, tn=200), 2, 0.0, 0.0),
+    ],
+)
+def test_the_papers_rule_divides_by_k(counts: Counts, k: int, paper: float, composed: float) -> None:
+    """ln(p1/p0)/k with limits at .005 each. Composing k times is another rule: 3.86 where the paper has 2.27."""
+    bound = clopper_pearson(replace(counts, group_size=k), confidence=0.99)
+    assert jagielski.papers_rule(bound.proof, k) == pytest.approx(paper, abs=1e-3)
+    assert bound.epsilon == pytest.approx(composed, abs=2e-3)
+    low = special.betaincinv(max(counts.tp, 1e-9), counts.fn + 1, 0.005)  # Clopper and Pearson's limits, by the book
+    high = special.betaincinv(counts.fp + 1, counts.tn, 0.995)
+    assert jagielski.papers_rule(bound.proof, k) == pytest.approx(max(0.0, math.log(low / high) / k), abs=1e-9)
+
+
+def test_figure_2_has_the_papers_weights_first_and_fixed_ones_as_a_second_picture(small: None) -> None:
+    assert [cell["init"] for cell in FIGURE2.cells] == ["1"] * 96 + ["fixed"] * 96
+    recipe = jagielski.recipe_of("fmnist", stand_in(), "4", "lr", init="1")
+    assert (recipe.initialisation, recipe.init_scale) == ("random", 1.0)
+    told = {}
+    for init in jagielski_figure2.INITS:
+        (cell,) = FIGURE2.chosen(["data=fmnist", "model=lr", "attack=backdoor", "eps=inf", f"init={init}"])
+        (found,) = FIGURE2.rows([cell], Session(20, seed=1))
+        told[init] = found.details["adversary"], found.paper
+    assert "probes = 60, poisons = copies, probed = held-out" in told["1"][0]  # the whole test part
+    assert told["1"][1] == 0.11
+    assert "poisons" not in told["fixed"][0]
+    assert told["fixed"][1] is None
+
+
+def test_rows_from_before_there_were_random_weights_stay(tmp_path: Path) -> None:
+    """They are those of fixed weights; a table and a picture that nobody changed are written anew."""
+    old = {"data": "fmnist", "model": "lr", "attack": "clipbkd", "eps": "4"}
+    before = replace(FIGURE2, cells=(old,), earlier={}, draw=draw)
+    write_rows(tmp_path, before, SETTINGS, [Row(old, None, 1.82, {"k": 1})])
+    with reproduction_directory(tmp_path / "other", FIGURE2, SETTINGS):
+        pass
+    cell = FIGURE2.chosen(["init=1", "data=fmnist", "model=lr", "attack=clipbkd", "eps=4"])[0]
+    written = write_rows(tmp_path, FIGURE2, SETTINGS, [Row(cell, None, 0.5, {"k": 2})])
+    assert [path.name for path in written] == ["table.csv", "figure.svg", "result.json"]
+    assert [(line["init"], line["measured"]) for line in table(tmp_path)] == [("1", "0.5"), ("fixed", "1.82")]
+    titles = [one["title"] for one in document(tmp_path)["figures"]["all"]["figures"]]
+    assert titles == ["Fashion-MNIST, LR", "Fashion-MNIST, LR, fixed weights"]
+
+
+@pytest.mark.parametrize("init", ["1", "fixed"])
+@pytest.mark.parametrize(
     ("attack", "relation"), [("clipbkd", "replace"), ("backdoor", "replace"), ("mi", "add-remove")]
 )
-def test_figure_2(attack: str, relation: str, small: None, tmp_path: Path) -> None:
-    (cell,) = FIGURE2.chosen(["data=fmnist", "model=lr", f"attack={attack}", "eps=16"])
+def test_figure_2(attack: str, relation: str, init: str, small: None, tmp_path: Path) -> None:
+    (cell,) = FIGURE2.chosen(["data=fmnist", "model=lr", f"attack={attack}", "eps=16", f"init={init}"])
     session = Session(20, seed=1)
     (found,) = FIGURE2.rows([cell], session)
     assert found.details["relation"] == relation
@@ -321,7 +385,9 @@ def test_figure_2(attack: str, relation: str, small: None, tmp_path: Path) -> No
     write_rows(tmp_path, FIGURE2, SETTINGS, [found])
     words = list(ElementTree.parse(tmp_path / "figure.svg").iter("{http://www.w3.org/2000/svg}text"))
     texts = [str(text.text).strip() for text in words]
-    assert document(tmp_path)["figures"]["all"]["figures"][0]["title"] == "Fashion-MNIST, LR"
+    assert document(tmp_path)["figures"]["all"]["figures"][0]["title"].startswith("Fashion-MNIST, LR")
+    assert ("papers_rule" in found.details) == (attack != "mi")
+    assert 0.5 < found.details["train_accuracy"] <= 1.0
     assert jagielski_figure2.ATTACKS[attack] in texts
 
 

@@ -13,7 +13,12 @@ from opacus.schedulers import ExponentialNoise
 from trainings import SIGMA, train
 
 import epsilometer.opacus
+from epsilometer.accounting import DpSgd, account, epsilon_floor
+from epsilometer.bounds import Kind
+from epsilometer.claims import Relation
 from epsilometer.errors import InvalidInput
+from epsilometer.rounding import down
+from epsilometer.watching.epsilon import epsilon_of_training
 from epsilometer.watching.opacus.randomness import apart
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -327,3 +332,53 @@ def test_the_stated_noise_is_not_accused(kind: str) -> None:
     """100 trainings of 60 steps at 0.95 confidence: if 5 % were accused, over 10 would be with probability .0115."""
     watches = [train({"seed": seed}, seed=seed, steps=60, **KINDS[kind]).watch for seed in range(100)]
     assert sum(watch is not None and watch.trainings[0].process.refuted for watch in watches) <= 10
+
+
+def ended(watch: Any) -> Any:
+    """As at the end of its process, where the accountant's history is read."""
+    watch._hooks.finish()
+    (training,) = watch.trainings
+    return training
+
+
+def test_epsilon_of_the_training_stands_beside_the_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right noise: below the promise, and not far; half of it: above, and a failed premise: none."""
+    right = ended(train({"delta": 1e-4}, steps=20).watch).epsilon()
+    assert right.upper.epsilon == pytest.approx(account(DpSgd(0.25, SIGMA, 20), 1e-4).epsilon)
+    assert 0.5 * right.upper.epsilon < right.lower.epsilon < right.upper.epsilon
+    assert (right.lower.kind, right.strength.kind) == (Kind.FAMILY, Kind.CERTIFIED)
+    assert 0.6 / SIGMA < right.strength.mu < 1 / SIGMA
+    assert right.lower.epsilon == pytest.approx(
+        epsilon_floor(DpSgd(0.25, 1 / right.strength.mu, 20), 1e-4, Relation.ADD_REMOVE)
+    )
+    shuffled = ended(train({}, steps=20, poisson_sampling=False).watch)
+    assert shuffled.epsilon().lower is None
+    assert "failed checks: sampler" in shuffled.headline()
+    assert shuffled.epsilon().strength is not None  # of a step it says as much
+    scaled(0.5, monkeypatch)
+    half = ended(train({}, steps=20).watch)
+    assert half.epsilon().lower.epsilon > 1.5 * half.epsilon().upper.epsilon
+    assert f"ε ≥ {down(half.epsilon().lower.epsilon)} at δ = 1e-05" in half.headline()
+
+
+def test_epsilon_of_steps_of_several_kinds_is_a_lower_bound() -> None:
+    """Never more than what the steps leak that have the least noise and the largest rate."""
+
+    def found(history: list[list[float]], factor: float = 1.0) -> Any:
+        return epsilon_of_training(history, factor, noise_multiplier=2.0, steps=40, scores=1, delta=1e-5, sure=0.95)
+
+    mixed = found([[2.0, 0.1, 20], [1.0, 0.2, 20]])
+    alone = account(DpSgd(0.2, 1.0, 20), 1e-5).epsilon
+    assert mixed.lower.epsilon <= account(DpSgd(0.1, 2.0, 40), 1e-5).epsilon < alone < mixed.upper.epsilon
+    assert mixed.upper.accountant == "rdp"
+    for history, factor, why in (
+        ([], 1.0, "no accountant's history"),
+        ([[2.0, 0.1, 60]], 1.0, "60 steps are accounted, and 40 were seen"),
+        ([[2.0, 0.1, 40]], np.inf, "too few steps"),
+        ([[0.0, 0.1, 40]], 1.0, "noise multiplier of 0"),
+        ([[2.0, 7.0, 40]], 1.0, "makes no sense"),
+    ):
+        nothing = found(history, factor)
+        assert nothing.lower is None
+        assert str(nothing).startswith("ε: not measured, because")
+        assert why in str(nothing)

@@ -322,3 +322,32 @@ def test_one_line_of_code_says_its_verdict_at_the_end(tmp_path: Path) -> None:
     both = watch("--", *script(tmp_path, text))
     assert "this training is being watched already" in both.stderr
     assert "12 steps do not refute" in both.stderr.splitlines()[-1]
+
+
+SHUFFLED = PRIVATE.replace("noise_multiplier=noise", "poisson_sampling=False, noise_multiplier=noise")
+
+
+def test_a_failed_check_can_be_accepted_and_is_shown_as_ignored(tmp_path: Path) -> None:
+    command = script(tmp_path, SHUFFLED + "train(private(), 20)\n")
+    out = tmp_path / "audit"
+    seen = watch(
+        "--require", "consistent", "--ignore", "sampler", "--ignore", "sample-rate", "--out", str(out), "--", *command
+    )
+    assert seen.returncode == 0, seen.stderr
+    assert "check failed, and is ignored: sampler: poisson_sampling=False" in seen.stderr
+    assert "failed checks that are ignored: sampler" in seen.stderr.splitlines()[-1]
+    assert "ε: not measured, because it does not train as is accounted (failed checks: sampler" in seen.stderr
+    (training,) = json.loads((out / "result.json").read_text())["trainings"]
+    statuses = {check["name"]: check["status"] for check in training["checks"]}
+    assert (statuses["sampler"], training["verdict"]) == ("ignored", "consistent")
+    assert ">ignored<" in (out / "report.html").read_text()
+    assert watch("--require", "consistent", "--", *command).returncode == 4
+    wrong = watch("--ignore", "no-such-check", "--", "true")
+    assert wrong.returncode == 2
+    assert "--ignore = 'no-such-check'" in wrong.stderr
+
+
+def test_a_refuted_training_keeps_the_exit_code_and_says_how_to_change_that() -> None:
+    seen = watch("--", *DIGITS, "--noise-scale", "0.5", "--steps", "8")
+    assert seen.returncode == 0
+    assert seen.stderr.splitlines()[-1].endswith("with --require not-violated it would be 1")

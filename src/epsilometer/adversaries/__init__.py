@@ -7,7 +7,7 @@ from epsilometer.adversaries.canaries import Canaries
 from epsilometer.adversaries.catalogue import Catalogue
 from epsilometer.adversaries.clipbkd import ClipBkd
 from epsilometer.adversaries.distinguisher import Distinguisher
-from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
+from epsilometer.adversaries.game import Adversary, Game, Prepared, drawn_games, two_worlds
 from epsilometer.adversaries.gradient import Gradient
 from epsilometer.adversaries.gradient_steps import GradientSteps
 from epsilometer.adversaries.hidden_state import HiddenState
@@ -17,6 +17,7 @@ from epsilometer.adversaries.malicious_dataset import MaliciousDataset
 from epsilometer.adversaries.membership import MembershipAttack
 from epsilometer.adversaries.neighbour import Neighbour
 from epsilometer.adversaries.ridge_clipbkd import RidgeClipBkd
+from epsilometer.adversaries.shuffled_label import ShuffledLabel
 from epsilometer.adversaries.static_poison import StaticPoison
 from epsilometer.adversaries.worst_case_init import WorstCaseInit
 
@@ -48,7 +49,9 @@ __all__ = [
     "Neighbour",
     "Prepared",
     "RidgeClipBkd",
+    "ShuffledLabel",
     "StaticPoison",
     "WorstCaseInit",
+    "drawn_games",
     "two_worlds",
 ]

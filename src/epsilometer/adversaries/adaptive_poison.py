@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.adversaries.game import Game, Prepared
+from epsilometer.adversaries.held_out import held_out_of
 from epsilometer.adversaries.intermediate import Intermediate
 from epsilometer.adversaries.static_poison import STRIDE
 from epsilometer.adversaries.target import Target
@@ -37,7 +38,8 @@ class AdaptivePoison(Intermediate):
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
         game, training = super().craft(subject, relation, prepared), own_training(subject)
         query, data = Target.of(prepared), subject.data
-        box = data.x.min(axis=0), data.x.max(axis=0)
+        known = data if self.shadow_data == "same" else held_out_of(data, "shadow_data")
+        box = known.x.min(axis=0), known.x.max(axis=0)
         poisons = _Poisons(query.place(data, relation), training.network, training.recipe, query, box)
 
         def insert(world: int, seed: np.random.SeedSequence) -> Insertion:

@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epsilometer import checks
-from epsilometer.adversaries.game import Adversary, Game, Prepared
-from epsilometer.adversaries.target import Target, chosen_target, final_loss
+from epsilometer.adversaries.game import Adversary, Game, Prepared, drawn_games
+from epsilometer.adversaries.target import Target, chosen_target, final_loss, natural_row, natural_target
 from epsilometer.claims import Relation
 from epsilometer.data import OwnRecord
 from epsilometer.subjects import Controls, Sees, Subject, ThreatModel
 from epsilometer.training import Array
+
+RANDOM = "random"  # a record of its own for every trial
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,9 @@ class Api(Adversary):
     """A record is there or not; the score is minus its loss at the final model.
 
     `record` is its row in the data, or a file of the user's own with one record (.npz, .csv, .parquet), which comes to
-    the data; a random row, if nothing is said. Under `replace` world 0 has it with another label.
+    the data; a random row, if nothing is said, the same for all trials. With "random" every trial has a random row of
+    its own (the average case, as in the paper), and whoever looks at the loss is told which. Under `replace` world 0
+    has it with another label.
     """
 
     record: int | str | None = None
@@ -31,13 +35,13 @@ class Api(Adversary):
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, ())
 
     def __post_init__(self) -> None:
-        if self._own is None and self.record is not None:
+        if self._own is None and self.record not in (None, RANDOM):
             checks.whole("record", self.record, least=0)
 
     @functools.cached_property
     def _own(self) -> OwnRecord | None:
         """Read once: the record travels to other processes, its file need not."""
-        return OwnRecord.read(self.record) if isinstance(self.record, str) else None
+        return OwnRecord.read(self.record) if isinstance(self.record, str) and self.record != RANDOM else None
 
     @property
     def needs(self) -> ThreatModel:
@@ -47,12 +51,20 @@ class Api(Adversary):
         return {} if self._own is None else {"record_sha256": self._own.fingerprint()}
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
+        if self.record == RANDOM:
+            natural_row(subject.data, None, seed)  # whether there are enough
+            return {}
         record = self.record if isinstance(self.record, int) else self._own
         return chosen_target(subject.data, record, relation, seed).prepared()
 
     def pictured(self, subject: Subject, prepared: Prepared) -> list[tuple[str, Array]]:
-        return [("the record", prepared["x"])]
+        return [("the record", prepared["x"])] if prepared else []
 
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
-        target = Target.of(prepared)
-        return Game(relation, target.inserted(subject.data, relation), lambda: final_loss(subject.loss, target))
+        def of(target: Target) -> Game:
+            inserted = target.inserted(subject.data, relation)
+            return Game(relation, inserted, lambda: final_loss(subject.loss, target))
+
+        if self.record == RANDOM:
+            return drawn_games(relation, lambda seed: of(natural_target(subject.data, None, seed)))
+        return of(Target.of(prepared))

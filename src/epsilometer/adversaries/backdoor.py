@@ -8,44 +8,62 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epsilometer import checks
-from epsilometer.adversaries.final_model import FinalOutputs
+from epsilometer.adversaries.final_model import FinalOutputs, identity
 from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
+from epsilometer.adversaries.held_out import held_out_of, read_of, require_source
 from epsilometer.adversaries.poisoning import Poison
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset, FeatureDataset
-from epsilometer.errors import InvalidInput
+from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.subjects import Controls, Sees, Subject, ThreatModel
 from epsilometer.training import Array, record_losses
+
+POISONS = {
+    "rows": "records that are not of the wanted class are marked where they stand",
+    "copies": "marked copies of random records take the place of other random ones",
+}
 
 
 @dataclass(frozen=True)
 class Backdoor(Adversary):
     """Puts a white square into the corner of `copies` images and labels them `target`.
 
-    World 0 has the natural records. The score is minus the mean loss of (pattern, target) on the poisoned images
-    and on `probes` others that are natural in both worlds. For another pattern, override `perturb`.
+    World 0 has the natural records. Under `replace`, images are marked where they stand (`poisons` = "rows"), or copies
+    of random ones, whatever their class, take the place of other random records ("copies"), as in the paper. The score
+    is minus the mean loss of (pattern, target): on the poisoned images and on `probes` others of the data that are
+    natural in both worlds (`probed` = "same"), or on `probes` marked images that the data hold out ("held-out"), as in
+    the paper, whose test set is marked. For another pattern, override `perturb`.
     """
 
     copies: int = 1
     target: int = 0
     size: int = 5
     probes: int = 100
+    poisons: str = "rows"
+    probed: str = "same"
     name: ClassVar[str] = "backdoor"
     summary: ClassVar[str] = "a pattern in the corner of images, and another label (Gu et al. 2017)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS,))
+    later: ClassVar[tuple[str, ...]] = ("poisons", "probed")
 
     def __post_init__(self) -> None:
         checks.group_size(self.copies, "copies")
         checks.whole("target", self.target, least=0)
         checks.whole("size", self.size, least=1)
         checks.whole("probes", self.probes, least=0)
+        if self.poisons not in POISONS:
+            raise unknown_name("poisons", self.poisons, POISONS)
+        require_source("probed", self.probed)
+        if self.probed == "held-out" and self.probes == 0:
+            raise InvalidInput("probes", 0, 'at least 1 with probed = "held-out": nothing else is scored')
 
     @property
     def group_size(self) -> int:
         return self.copies
 
     def reads(self, data: Dataset) -> dict[str, Any]:
-        return {"shape": list((data.raw if isinstance(data, FeatureDataset) else data).shape)}
+        shape = list((data.raw if isinstance(data, FeatureDataset) else data).shape)
+        return {"shape": shape, **read_of(data, self.probed)}
 
     def perturb(self, images: Array, shape: tuple[int, ...]) -> Array:
         """The images with the pattern in them; each is a row of pixels in [0, 1], of the given shape."""
@@ -60,26 +78,46 @@ class Backdoor(Adversary):
         data = subject.data
         if self.target >= data.classes:
             raise InvalidInput("target", self.target, f"a class of {data.name}, 0 to {data.classes - 1}")
-        others = np.flatnonzero(data.y != self.target)
-        if self.copies + self.probes > len(others):
-            expected = f"at most the {len(others)} records of {data.name} that are not of class {self.target}"
-            raise InvalidInput("copies + probes", self.copies + self.probes, expected, "ask for fewer of either")
-        chosen = others[np.random.default_rng(seed).permutation(len(others))[: self.copies + self.probes]]
-        return {"rows": chosen[: self.copies], "marked": self._marked(data, chosen)}
+        pool, each = np.flatnonzero(data.y != self.target), 1
+        whose = f"the {len(pool)} records of {data.name} that are not of class {self.target}"
+        if self.poisons == "copies":  # a record to copy, and one whose place the copy takes
+            pool, each, whose = np.arange(len(data)), 2, f"the {len(data)} records of {data.name}"
+        probes = self.probes if self.probed == "same" else 0
+        needed = each * self.copies + probes
+        if needed > len(pool):
+            what = f"{'2 × ' if each > 1 else ''}copies + probes"
+            raise InvalidInput(what, needed, f"at most {whose}", "ask for fewer of either")
+        rng = np.random.default_rng(seed)
+        drawn = pool[rng.permutation(len(pool))[:needed]]  # those of fewer copies are among those of more
+        poisoned, probed = drawn[: each * self.copies], drawn[each * self.copies :]
+        marked = self._marked(data, np.concatenate([poisoned[::each], probed]))
+        return {"rows": poisoned[each - 1 :: each], "marked": marked, **self._held_out_probes(data, rng)}
+
+    def _held_out_probes(self, data: Dataset, rng: np.random.Generator) -> Prepared:
+        """Marked images that no training sees, of all classes; none where those of the data are probed."""
+        if self.probed == "same":
+            return {}
+        others = held_out_of(data, "probed", least=self.probes)
+        return {"probes": self._marked(others, np.sort(rng.permutation(len(others))[: self.probes]))}
 
     def pictured(self, subject: Subject, prepared: Prepared) -> list[tuple[str, Array]]:
         return [("poison", prepared["marked"][0])]
 
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
-        data, rows, marked = subject.data, prepared["rows"], prepared["marked"]
-        poison = Poison(marked[: self.copies], self.target, int(data.y[rows[0]]))
-        inserted = two_worlds(*poison.worlds(data, relation, rows, "row"))
+        data, rows, poisons = subject.data, prepared["rows"], prepared["marked"]
+        poison = Poison(poisons[: self.copies], self.target, int(data.y[rows[0]]))
+        out_data, in_data = poison.worlds(data, relation, rows, "row")
+        marked = prepared.get("probes", poisons)
         labels = np.full(len(marked), self.target)
+        # Where only images are scored that no world has, games with other copies have the same world 0.
+        same = identity(out_data, marked, self.target) if "probes" in prepared else ""
 
         def score(outputs: Array) -> float:
             return -float(record_losses(outputs, labels, subject.loss).mean())
 
-        return Game(relation, inserted, lambda: FinalOutputs(marked, score), self.copies)
+        return Game(
+            relation, two_worlds(out_data, in_data), lambda: FinalOutputs(marked, score), self.copies, out_identity=same
+        )  # fmt: skip
 
     def _marked(self, data: Dataset, rows: np.ndarray) -> Array:
         if isinstance(data, FeatureDataset):

@@ -25,6 +25,9 @@ class Game:
     insertion may draw from the seed that it is given; the observer is told neither side nor seed. Sides differ in
     `group_size` records under `relation`; a trial ends in `scores` numbers. Games with the same `out_identity` have the
     same world 0, data and scores; empty: nobody knows.
+
+    A game may be drawn anew for every trial (`drawn`, see `drawn_games`): by somebody who is told neither side nor
+    index, so that all sides play games of one law, and whoever looks may know which game it is.
     """
 
     relation: Relation
@@ -33,12 +36,24 @@ class Game:
     group_size: int = 1
     scores: int = 1
     out_identity: str = ""
+    drawn: Callable[[np.random.SeedSequence], Game] | None = None
 
-    def insertions(self, sides: Iterable[Any], seeds: Sequence[np.random.SeedSequence]) -> list[Insertion]:
-        """One for each side; no seed is made for those who do not look at it."""
+    def parties(
+        self,
+        sides: Iterable[Any],
+        inserting: Sequence[np.random.SeedSequence],
+        drawing: Sequence[np.random.SeedSequence],
+    ) -> list[tuple[Insertion, Observer]]:
+        """Who puts something in and who looks, for each side; no seed is made for those who do not look at it."""
+        if self.drawn is not None:
+            games = [self.drawn(seed) for seed in drawing]
+            return [
+                (game.insert(side, seed), game.observe())
+                for game, side, seed in zip(games, sides, inserting, strict=True)
+            ]
         if isinstance(self.insert, TwoWorlds):
-            return [self.insert.worlds[side] for side in sides]
-        return [self.insert(side, seed) for side, seed in zip(sides, seeds, strict=True)]
+            return [(self.insert.worlds[side], self.observe()) for side in sides]
+        return [(self.insert(side, seed), self.observe()) for side, seed in zip(sides, inserting, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +71,23 @@ def two_worlds(out_data: Any, in_data: Any) -> TwoWorlds:
     return TwoWorlds((Insertion(out_data), Insertion(in_data)))
 
 
+def drawn_games(relation: Relation, draw: Callable[[np.random.SeedSequence], Game]) -> Game:
+    """A game that is another one in every trial: `draw` makes it from a seed and is not told the side.
+
+    If every game of `draw` is between neighbours, a mechanism that keeps (ε, δ)-DP, or a curve, keeps it here too,
+    also towards those who are told which game was drawn: what they see has the hockey-stick divergence that the games
+    have on average. The trials of a side are independent and of one law, as they are of one game.
+    """
+
+    def insert(side: Any, seed: np.random.SeedSequence) -> Insertion:
+        return draw(seed).insert(side, seed)
+
+    def observe() -> Observer:
+        raise TypeError("a game that is drawn has an observer in a trial only: see Game.parties")
+
+    return Game(relation, insert, observe, drawn=draw)
+
+
 class Adversary(ABC):
     """Makes a game. Subclasses are frozen dataclasses whose fields are the adversary's settings."""
 
@@ -63,6 +95,8 @@ class Adversary(ABC):
     summary: ClassVar[str]
     threat: ClassVar[ThreatModel]
     gives: ClassVar[type[Evidence]] = PairedRuns  # the kind of evidence that its games end in
+    zeroes: ClassVar[bool] = False  # under zero-out world 0 has a record without a gradient, and batches stay
+    later: ClassVar[tuple[str, ...]] = ()  # settings that are newer than stored plans: in a plan only where used
 
     def describe(self) -> str:
         """Its name, and the settings that are not the usual ones."""

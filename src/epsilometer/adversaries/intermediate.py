@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from epsilometer import checks
 from epsilometer.adversaries.game import Adversary, Game, Prepared
+from epsilometer.adversaries.held_out import read_of, require_source
 from epsilometer.adversaries.static_poison import static_poison
 from epsilometer.adversaries.target import STATISTICS, Checkpoints, Target
 from epsilometer.claims import Relation
@@ -26,17 +27,23 @@ class Intermediate(Adversary):
 
     statistic: str = "mean"
     shadows: int = 8
+    shadow_data: str = "same"
     name: ClassVar[str] = "intermediate"
     summary: ClassVar[str] = "the static poison, seen at all checkpoints (Nasr et al. 2021, adversary 3)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.RECORDS,))
+    later: ClassVar[tuple[str, ...]] = ("shadow_data",)
 
     def __post_init__(self) -> None:
         checks.whole("shadows", self.shadows, least=2, most=10_000)
         if self.statistic not in STATISTICS:
             raise unknown_name("statistic", self.statistic, STATISTICS)
+        require_source("shadow_data", self.shadow_data)
+
+    def reads(self, data: Any) -> dict[str, Any]:
+        return read_of(data, self.shadow_data)
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
-        return static_poison(subject, self.shadows, seed).prepared()
+        return static_poison(subject, relation, self.shadows, self.shadow_data, seed).prepared()
 
     def pictured(self, subject: Subject, prepared: Prepared) -> list[tuple[str, Array]]:
         return [("poison", prepared["x"])]

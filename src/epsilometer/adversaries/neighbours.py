@@ -10,6 +10,7 @@ import numpy as np
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms import CallableMechanism, Domain, Mechanism, Sensitivity
+from epsilometer.subjects.releases import as_written
 
 GAPS = (0.0, 2.0, 4.0, 6.0, 8.0, 12.0)  # between entries, in Δ/ε: what is rare tells most of choices
 RANDOM = 3
@@ -30,7 +31,7 @@ def candidates(mechanism: Mechanism, entries: int, epsilon: float, rng: np.rando
         found = ((base, base + move) for base in _bases(stated.amount / epsilon, entries, rng) for move in moves)
     distinct: dict[tuple[float, ...], Pair] = {}
     for one, other in found:
-        distinct.setdefault((*one.tolist(), *other.tolist()), (_plain(one), _plain(other)))
+        distinct.setdefault((*one.tolist(), *other.tolist()), (as_written(one), as_written(other)))
     return list(distinct.values())
 
 
@@ -76,8 +77,3 @@ def _replaced(domain: Domain, entries: int, rng: np.random.Generator) -> Iterato
                 other[place] = value
                 if value != base[place]:
                     yield base, other
-
-
-def _plain(value: Floats) -> Any:
-    """As people write values: a number, or a list of them."""
-    return value.tolist() if len(value) > 1 else float(value[0])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from epsilometer import checks
 from epsilometer.adversaries.crafted_once import remembered
 from epsilometer.adversaries.game import Adversary, Game, Prepared
+from epsilometer.adversaries.held_out import held_out_of, read_of, require_source
 from epsilometer.adversaries.target import Target, final_loss, natural_target
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
@@ -29,18 +30,28 @@ class StaticPoison(Adversary):
     the models again with it: what counts is by how much that lowers its loss, in standard deviations of the loss
     without it. The score is minus the poison's loss at the final model. Under `replace` world 0 has the poison with
     the likeliest other label. Where features of a frozen network are trained on, the poison is a vector of features.
+
+    `shadow_data` is "same": shadow models are trained on the data themselves, and the random record is one of theirs;
+    or "held-out", as in the paper, whose adversary does not know the data: on as many records that the data hold out,
+    and the random record is another of these, which comes to the data.
     """
 
     shadows: int = 8
+    shadow_data: str = "same"
     name: ClassVar[str] = "static-poison"
     summary: ClassVar[str] = "a record crafted against shadow models (Nasr et al. 2021, adversary 2)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS,))
+    later: ClassVar[tuple[str, ...]] = ("shadow_data",)
 
     def __post_init__(self) -> None:
         checks.whole("shadows", self.shadows, least=2, most=10_000)
+        require_source("shadow_data", self.shadow_data)
+
+    def reads(self, data: Any) -> dict[str, Any]:
+        return read_of(data, self.shadow_data)
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
-        return static_poison(subject, self.shadows, seed).prepared()
+        return static_poison(subject, relation, self.shadows, self.shadow_data, seed).prepared()
 
     def pictured(self, subject: Subject, prepared: Prepared) -> list[tuple[str, Array]]:
         return [("poison", prepared["x"])]
@@ -51,11 +62,12 @@ class StaticPoison(Adversary):
 
 
 @remembered(4)
-def static_poison(subject: Subject, shadows: int, seed: np.random.SeedSequence) -> Target:
+def static_poison(
+    subject: Subject, relation: Relation, shadows: int, shadow_data: str, seed: np.random.SeedSequence
+) -> Target:
     """The poison that all adversaries with these settings begin with."""
-    data = subject.data
-    start, seeds = natural_target(data, None, seed), seed.spawn(shadows)
-    others = data.without(start.row)
+    known, start, others = _shadow_data(subject.data, relation, shadow_data, seed)
+    seeds = seed.spawn(shadows)
     models = subject.rehearse(others, seeds)
 
     def likelihoods(x: Array) -> Array:
@@ -77,11 +89,29 @@ def static_poison(subject: Subject, shadows: int, seed: np.random.SeedSequence) 
     candidates = [
         start,
         *(replace(start, x=x, label=int(np.argmin(likelihoods(x)))) for x in (start.x, blank)),
-        *(replace(start, x=x) for x in _ascended(models, data, start)),
+        *(replace(start, x=x) for x in _ascended(models, known, start)),
     ]
     best = max(candidates, key=effect)
     likely = next(int(c) for c in np.argsort(-likelihoods(best.x), kind="stable") if c != best.label)
     return replace(best, other=likely)
+
+
+def _shadow_data(
+    data: Dataset, relation: Relation, source: str, seed: np.random.SeedSequence
+) -> tuple[Dataset, Target, Dataset]:
+    """The records that the adversary knows, a random one of them, and those that shadow models are trained on.
+
+    These are as many as a training has without the record: the recipe is made for so many.
+    """
+    if source == "same":
+        start = natural_target(data, None, seed)
+        return data, start, data.without(start.row)
+    known = held_out_of(data, "shadow_data", least=len(data) + 1)
+    rng = np.random.default_rng(seed)
+    first, *rows = rng.permutation(len(known))[: len(data) + 1]
+    place = int(rng.integers(len(data))) if relation is Relation.REPLACE else -1  # −1: it comes to all of the data
+    start = replace(natural_target(known, int(first), seed), row=place)
+    return known, start, known.taken(np.sort(rows))
 
 
 def _ascended(models: Sequence[Model], data: Dataset, start: Target) -> Iterator[Array]:

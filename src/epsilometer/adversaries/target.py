@@ -54,7 +54,9 @@ class Target:
 
     def place(self, data: Dataset, relation: Relation) -> int:
         """Its row in world 1."""
-        return self.row if relation is Relation.REPLACE else len(data) - 1
+        if relation is Relation.REPLACE:
+            return self.row
+        return len(data) if self.row < 0 else len(data) - 1
 
 
 def natural_row(data: Dataset | RegressionData, row: int | None, seed: np.random.SeedSequence) -> int:

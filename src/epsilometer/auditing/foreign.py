@@ -56,8 +56,9 @@ class Control(PartOfPlan):
 
     def play(self, prepared: Preparation, trials: Sequence[Trial]) -> list[Floats]:
         game, seed = self.plan.game(prepared), self.plan.seed
-        insertions = [game.insert(OUT, seed_of(seed, Stream.CONTROL, *trial, 0)) for trial in trials]
-        return self.plan.observe(game, trials, insertions, [seed_of(seed, Stream.CONTROL, *trial) for trial in trials])
+        inserting, drawing = ([seed_of(seed, Stream.CONTROL, *trial, use) for trial in trials] for use in (0, 1))
+        parties = game.parties([OUT for _ in trials], inserting, drawing)
+        return self.plan.observe(game, trials, parties, [seed_of(seed, Stream.CONTROL, *trial) for trial in trials])
 
     def describe(self) -> str:
         return "a control: world 0 on both sides"

@@ -19,7 +19,7 @@ from epsilometer.errors import InvalidInput
 fcntl: Any = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None  # none on Windows
 
 _OURS = re.compile(rb"\0*\Z|process \d+ on ")  # zeros are what a power cut may leave
-_LOOK = 0.02  # seconds: longer than `is_held` takes, which would else keep a driver from starting
+_PATIENCE, _PAUSE = 5.0, 0.02  # seconds: those who look with `is_held` do not keep a driver from starting
 
 
 class DriverLock:
@@ -49,19 +49,20 @@ class DriverLock:
         os.close(self._file)
 
     def _take(self) -> None:
-        for attempt in range(3):
-            if attempt:
-                time.sleep(_LOOK)
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                continue
-            except OSError as error:  # who is named in the file says nothing then: nobody can hold it
-                expected = f"a file system with locks ({error.strerror})"
-                raise InvalidInput("store", str(self.path), expected, "name a directory on a local disk") from None
+        end = time.monotonic() + _PATIENCE
+        try:
+            while not _locked(self._file, fcntl.LOCK_EX):
+                if not _locked(self._file, fcntl.LOCK_SH) or time.monotonic() > end:
+                    raise self._held()
+                fcntl.flock(self._file, fcntl.LOCK_UN)  # only looked at
+                time.sleep(_PAUSE)
+        except OSError as error:  # who is named in the file says nothing then: nobody can hold it
+            expected = f"a file system with locks ({error.strerror})"
+            raise InvalidInput("store", str(self.path), expected, "name a directory on a local disk") from None
+
+    def _held(self) -> StoreError:
         holder = os.pread(self._file, 200, 0).decode(errors="replace").strip("\0") or "another process"
-        raise StoreError(
+        return StoreError(
             f"{self.path.with_suffix('')} is being written to by {holder}: "
             "wait for it or stop it, or name another directory"
         )
@@ -71,6 +72,15 @@ class DriverLock:
             return os.path.samestat(os.fstat(self._file), os.lstat(self.path))
         except FileNotFoundError:
             return False
+
+
+def _locked(file: int, how: int) -> bool:
+    """Whether the lock could be had at once."""
+    try:
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def is_held(path: Path) -> bool:

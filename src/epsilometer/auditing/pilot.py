@@ -99,7 +99,7 @@ def choose_adversary(
             store.add(key, {which: scores for which, scores in found.items() if which[0] == OUT}, 0.0)
         elif game.out_identity:
             played[game.out_identity] = key
-        seen = run(trial, progress, store=store, executor=executor).evidence.as_pairs()
+        seen = run(trial, progress, store=store, executor=executor, noise_limit=False).evidence.as_pairs()
         candidates.append(Candidate(adversary, seen, _expected(plan, seen)))
     best = max(candidates, key=lambda candidate: candidate.expected)
     return Choice(replace(plan, adversary=best.adversary), tuple(candidates))

@@ -31,7 +31,7 @@ from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import Evidence, Trial
 from epsilometer.plain import plain
 from epsilometer.seeds import Seeds, Stream, seed_of
-from epsilometer.subjects import Access, Insertion, Precautions, Subject, code_of
+from epsilometer.subjects import Access, Insertion, Observer, Precautions, Subject, code_of
 from epsilometer.training import Recipe
 
 TRIAL_VERSION = 3  # raised whenever the same plan would give other scores
@@ -85,6 +85,8 @@ class Plan:
             raise unknown_name("accountant", self.accountant, ACCOUNTANTS)
         if isinstance(self.claim, PointClaim) and self.claim.delta != self.delta:
             raise InvalidInput("delta", self.delta, f"the claim's own δ, {self.claim.delta:g}")
+        if not self.adversary.zeroes:
+            self.subject.require_relation(self.claim.relation)
         self.subject.require_claim(self.claim)
 
     def _require_powers(self) -> None:
@@ -209,18 +211,20 @@ class Plan:
         game, kind = self.game(prepared), self.adversary.gives
         sides = (kind.side(self.seed, trial, game.scores) for trial in trials)
         inserting = Seeds(self.seed, [(Stream.INSERTING, index) for _, index in trials])
-        return self.observe(game, trials, game.insertions(sides, inserting), Seeds(self.seed, trials))
+        # Worlds must be independent: trial i of one is of another game than trial i of the other.
+        drawing = Seeds(self.seed, [(Stream.DRAWING, 2 * index + world) for world, index in trials])
+        return self.observe(game, trials, game.parties(sides, inserting, drawing), Seeds(self.seed, trials))
 
     def observe(
         self,
         game: Game,
         trials: Sequence[Trial],
-        insertions: Sequence[Insertion],
+        parties: Sequence[tuple[Insertion, Observer]],
         seeds: Sequence[np.random.SeedSequence],
     ) -> list[Floats]:
-        """The scores of trainings with these insertions and seeds."""
-        observers = [game.observe() for _ in trials]
-        self.subject.run(insertions, seeds, observers)
+        """The scores of trainings with these insertions, observers and seeds."""
+        observers = [observer for _, observer in parties]
+        self.subject.run([insertion for insertion, _ in parties], seeds, observers)
         seen = {trial: observer.score() for trial, observer in zip(trials, observers, strict=True)}
         found = require_scores(seen, self.adversary.name, game.scores)
         return [found[trial] for trial in trials]
@@ -268,7 +272,9 @@ def _named(adversary: Adversary) -> dict[str, Any]:
     """Name and settings; a class of the user's own too, which may have kept the name of the one that it changes."""
     kind = type(adversary)
     own = {} if _is_ours(kind) else {"class": code_of(kind)}  # no setting has that name
-    return {"name": adversary.name, **own, **asdict(adversary)}  # type: ignore[call-overload]
+    unused = {name for name in kind.later if getattr(adversary, name) == getattr(kind, name)}
+    settings = {name: value for name, value in asdict(adversary).items() if name not in unused}  # type: ignore[call-overload]
+    return {"name": adversary.name, **own, **settings}
 
 
 def _is_ours(kind: type[Adversary]) -> bool:

@@ -23,6 +23,9 @@ from epsilometer.seeds import Stream, seed_of
 
 LONG = 20.0  # seconds of the first trials, beside which compiling does not count
 ENOUGH, MOST = 2.0, 400  # seconds and trials of a group that tells what trials cost, and what the attack sees
+KNOWN = 0.95  # confidence of the strength that a verdict takes an attack to have at least
+LUCK = 0.8  # share of pilots, and of audits, that are to have no more luck than is reckoned with
+UNLUCKY = float(special.ndtr(special.ndtri(KNOWN) + special.ndtri(LUCK)))  # what such an audit knows, had it no luck
 FEWEST_PAIRS = 10  # scores of each world from which an attack's strength is told at all
 SIMULATED = 20  # audits for each power of a method that has to play them, which takes its time
 SEARCH = (4, 5)  # how often the number of trials is halved, or doubled, in search of the one that is needed
@@ -37,6 +40,7 @@ class Pilot:
     area: float  # how often the attack picks the member out of two
     strength: float  # at least, with 95 % confidence
     likely_strength: float
+    cautious_strength: float  # four pilots of five, or more, see no stronger attack than there is
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -44,6 +48,7 @@ class Pilot:
             "area": self.area,
             "strength": self.strength,
             "likely_strength": self.likely_strength,
+            "cautious_strength": self.cautious_strength,
         }
 
 
@@ -53,7 +58,8 @@ class Preview:
 
     `power` is that of a verdict: the probability of refuting the claim by an attack twice as strong as the pilot's, for
     its least strength (`power`) and for the likely one (`likely_power`); none without a pilot. `needed_trials` of each
-    world are enough for `consistent`, if the attack is as strong as is likely; none where no number is.
+    world are enough for `consistent`, also after a pilot that was luckier than four of five and in an audit that is
+    unluckier; none where no number is.
     """
 
     plan: Plan
@@ -107,7 +113,7 @@ def preview(plan: Plan) -> Preview:
         power = _power(plan, scores, pilot.strength, plan.planned_trials)
         likely_power = _power(plan, scores, pilot.likely_strength, plan.planned_trials)
     if method.kind is Kind.CERTIFIED and pilot is not None and pilot.strength > 0:
-        needed = _needed(plan, scores, pilot.likely_strength, likely_power or 0.0)
+        needed = _needed(plan, scores, pilot.cautious_strength)
     return Preview(
         plan=plan,
         trials=plan.planned_trials * len(plan.worlds),
@@ -143,21 +149,29 @@ def _pilot(rehearsal: Plan, played: Results) -> Pilot | None:
     if min(evidence.sizes.values()) < FEWEST_PAIRS:
         return None
     pairs = evidence.as_pairs()
-    return Pilot(count, area_under_curve(pairs), attack_strength(pairs), attack_strength(pairs, 0.5))
+    strengths = (attack_strength(pairs, sure) for sure in (KNOWN, 0.5, LUCK))
+    return Pilot(count, area_under_curve(pairs), *strengths)
 
 
-def _needed(plan: Plan, scores: int, strength: float, power: float) -> int | None:
-    """About how many trials of each world give a verdict its power, by halves or doubles of the plan's."""
+def _needed(plan: Plan, scores: int, strength: float) -> int | None:
+    """How many trials of each world give a verdict its power, by halves or doubles of the plan's.
+
+    A verdict rests on the strength that the audit sees, so it must have its power with little luck as well.
+    """
     fewest = max(plan.adversary.gives.least_trials, FEWEST_TRIALS if plan.adversary.gives.independent else 1)
     trials, (halves, doubles) = plan.planned_trials, SEARCH if _is_quick(plan) else SLOW_SEARCH
-    if power >= ENOUGH_POWER:
+
+    def suffices(n: int) -> bool:
+        return _power(plan, scores, strength, n, UNLUCKY) >= ENOUGH_POWER
+
+    if _can_refute(plan, _always_right(plan, trials, scores)) and suffices(trials):
         fewer = itertools.takewhile(lambda n: n >= fewest, (trials >> shift for shift in range(1, halves + 1)))
-        enough = itertools.takewhile(lambda n: _power(plan, scores, strength, n) >= ENOUGH_POWER, fewer)
+        enough = itertools.takewhile(suffices, fewer)
         return min(enough, default=trials)
     more = (max(trials, fewest) << shift for shift in range(1, doubles + 1))
     affordable = itertools.takewhile(lambda n: n <= MOST_TRIALS, more)
     able = (n for n in affordable if _can_refute(plan, _always_right(plan, n, scores)))
-    return next((n for n in able if _power(plan, scores, strength, n) >= ENOUGH_POWER), None)
+    return next((n for n in able if suffices(n)), None)
 
 
 def _can_refute(plan: Plan, best: Evidence) -> bool:
@@ -166,10 +180,10 @@ def _can_refute(plan: Plan, best: Evidence) -> bool:
     return method.kind is Kind.CERTIFIED and method.test(best, plan.claim, confidence=plan.confidence).refuted
 
 
-def _power(plan: Plan, scores: int, strength: float, trials: int) -> float:
+def _power(plan: Plan, scores: int, strength: float, trials: int, sure: float = KNOWN) -> float:
     """As the verdict computes it (see verdict.py): of the strength, an audit of so many trials would know a part."""
     best = _always_right(plan, trials, scores)
-    known = attack_strength(_normal_scores(strength, best))
+    known = attack_strength(_normal_scores(strength, best), sure)
     method, sizes = plan.planned_method.as_seen_by(best), best.sizes
     power: float = method.power(
         plan.claim,

@@ -29,6 +29,7 @@ class Snapshot:
     bound_at: int = 0  # after how many trials that was
     adversary: str = ""  # whose trials they are
     judging: bool = False  # all trials are there, and what they show is being worked out
+    starting: str = ""  # what is done before the first group is finished; nothing can be said of the time left then
 
     @property
     def seconds_left(self) -> float | None:
@@ -48,6 +49,15 @@ class Reporter:
         self._cost = 0.0
         self._bound: LowerBound | None = None
         self._bound_at = 0
+
+    def starting(self) -> None:
+        """No trial of this session is finished: with the first ones come compiling, workers that start, foreign code
+        that is looked at."""
+        if self._progress is not None:
+            work = self._tally.work
+            words = "starting" if work.precautions.foreign else "compiling"
+            now = Snapshot(self._tally.done, self._tally.total, None, None, adversary=work.describe(), starting=words)
+            self._progress(now)
 
     def judging(self) -> None:
         """Trials are done; with many of them, judging takes a while."""

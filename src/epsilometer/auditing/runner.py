@@ -119,6 +119,7 @@ def play(work: Work, store: Store, executor: Executor, progress: Progress | None
     tally = Tally(work, stored)
     reporter = Reporter(progress, tally)
     if not tally.is_enough():
+        reporter.starting()
         job = Job.of(work, prepared_for(work, store))
         if work.precautions.foreign and not stored:
             _look_at_foreign_code(work, job.prepared, store, executor, progress)

@@ -55,6 +55,7 @@ class DataSection(_Section):
     path: str | None = None
     classes: list[str | int] | None = None
     per_class: int | None = None
+    held_out: int | None = None
 
 
 class ModelSection(_Section):
@@ -250,16 +251,26 @@ class Spec(_Section):
         return self._planned(subject, ridge_claim(subject, self.claim.form, self.claim.relation))
 
     def _data(self, data_dir: Path | None, progress: Progress | None) -> Dataset:
+        held_out = self.data.held_out
+        data = self._all_data(data_dir, progress)
+        return data if held_out is None else data.holding_out(held_out)
+
+    def _all_data(self, data_dir: Path | None, progress: Progress | None) -> Dataset:
+        """With the records that are to be held out, which come behind the others of their class."""
+        per_class, held_out = self.data.per_class, self.data.held_out
+        if held_out is not None:
+            checks.whole("data.held_out", held_out, least=1, most=10**9)
+            per_class = None if per_class is None else checks.whole("data.per_class", per_class, least=1) + held_out
         if self.data.path is None:
-            settings = self.data.model_dump(exclude={"path"})
-            return load(**settings, directory=data_dir, progress=progress)
+            chosen = {"name": self.data.name, "classes": self.data.classes, "per_class": per_class}
+            return load(**chosen, directory=data_dir, progress=progress)  # type: ignore[arg-type]
         if "name" in self.data.model_fields_set and self.data.name != DataSection().name:
             raise InvalidInput("data.path", self.data.path, "nothing beside data.name", "remove one of the two")
         try:
             found = own_data(self.data.path)
         except InvalidInput as error:
             raise error.renamed("data.path") if error.argument == "data" else error from None
-        return found.subset(self.data.classes, self.data.per_class)
+        return found.subset(self.data.classes, per_class)
 
     def _claim_of(self, subject: CallableTraining) -> Claim:
         """The curve of what the training says of itself; or the point that the spec has."""

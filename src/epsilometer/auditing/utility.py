@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,12 +20,17 @@ from epsilometer.auditing.store import Store
 from epsilometer.auditing.work import Preparation, Results
 from epsilometer.bounds import LowerBound
 from epsilometer.claims import Floats
-from epsilometer.data import Dataset
+from epsilometer.data import DATASETS, Dataset, load
+from epsilometer.data import Progress as Downloading
+from epsilometer.data.request import TEST
 from epsilometer.errors import EpsilometerError
 from epsilometer.evidence import OUT, Trial
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import Insertion, Observer, Sees, ThreatModel
 from epsilometer.training import accuracy
+
+if TYPE_CHECKING:
+    from epsilometer.auditing.spec import Spec
 
 TRAININGS = 5
 
@@ -124,12 +131,33 @@ def measure_accuracy(
     return tuple(Accuracy.of(shares) for shares in np.array([results[OUT, i] for i in range(TRAININGS)]).T)
 
 
+def held_out_part(
+    spec: Spec, plan: Plan, data_dir: Path | None = None, progress: Downloading | None = None
+) -> Dataset | None:
+    """Records of the same classes that no training sees, where the data set has such a part.
+
+    Nothing is held out of one that has none: that would change the training that is audited.
+    """
+    named = spec.data.path is None and spec.subject.name is None
+    if not named or not has_accuracy(plan) or TEST not in DATASETS[spec.data.name].parts:
+        return None
+    with suppress(EpsilometerError):  # a file that is not here, and cannot be downloaded: nothing audited needs it
+        return load(spec.data.name, part=TEST, classes=spec.data.classes, directory=data_dir, progress=progress)
+    return None
+
+
 def with_accuracy(
-    result: AuditResult, progress: Progress | None = None, *, store: Store, executor: Executor
+    result: AuditResult,
+    progress: Progress | None = None,
+    *,
+    test: Callable[[], Dataset | None] = lambda: None,
+    store: Store,
+    executor: Executor,
 ) -> AuditResult:
-    """The result with the accuracy of its training, if models have one and it costs a tenth of the audit at most."""
+    """The result with the accuracy of its training, if models have one and it costs a tenth of the audit at most; also
+    on the records that `test` loads, if there are any."""
     played = result.judged * len(result.plan.worlds)
     if played < 10 * TRAININGS or not has_accuracy(result.plan):
         return result
-    found = measure_accuracy(result.plan, progress=progress, store=store, executor=executor)
+    found = measure_accuracy(result.plan, test(), progress, store=store, executor=executor)
     return replace(result, accuracy=found)

@@ -6,6 +6,7 @@ import shlex
 import sys
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,7 +49,8 @@ from epsilometer.cli.plan import (
     Workers,
     chosen_plan,
 )
-from epsilometer.cli.progress import broken_pipes_are_errors, progress
+from epsilometer.cli.progress import broken_pipes_are_errors, downloads, progress
+from epsilometer.cli.schedule import BatchSize, Epochs, Records
 from epsilometer.errors import EpsilometerError
 
 if TYPE_CHECKING:
@@ -73,6 +75,9 @@ def audit(
     sample_rate: SampleRate = None,
     noise_multiplier: NoiseMultiplier = None,
     steps: Steps = None,
+    epochs: Epochs = None,
+    batch_size: BatchSize = None,
+    records: Records = None,
     score: Score = None,
     isolation: Isolation = None,
     time_limit: TimeLimit = None,
@@ -100,7 +105,8 @@ def audit(
     - `epsilometer audit mymodule:train --data my.npz --epsilon 3 --delta 1e-5` audits your own `train(data, seed)`.
 
     - `epsilometer audit mymodule:train --data my.npz --sample-rate 0.1 --noise-multiplier 2 --steps 100` holds it to
-      the curve of what it says it does, which needs far fewer trials.
+      the curve of what it says it does, which needs far fewer trials; `--epochs 15 --batch-size 256 --records 60000`
+      may stand in place of rate and steps.
 
     - `epsilometer audit mymodule:train --data my.npz --epsilon 3 --record mine.npz` asks whether a record of your own,
       which comes to the data, can be told from the model; `--record 17` asks that of row 17.
@@ -122,14 +128,15 @@ def audit(
     - `epsilometer audit my.toml --require consistent --summary "$GITHUB_STEP_SUMMARY" --junit audit.xml` is for a CI.
     """
     from epsilometer.auditing import StoreError, TrialsFailed, executor_named, run, run_directory
-    from epsilometer.auditing.utility import with_accuracy
+    from epsilometer.auditing.utility import held_out_part, with_accuracy
     from epsilometer.report import finding_of, summary, to_json, write_results
 
     others = telling(require, summary_file, junit, model_card, mlflow)
-    plan, rivals = chosen_plan(
+    plan, rivals, written_spec = chosen_plan(
         spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet,
         data=data, delta=delta, score=score, isolation=isolation, time_limit=time_limit, deterministic=deterministic,
         sample_rate=sample_rate, noise_multiplier=noise_multiplier, steps=steps, record=record,
+        epochs=epochs, batch_size=batch_size, records=records,
     )  # fmt: skip
     chosen_executor = executor_named(executor, workers, address)
     with ExitStack() as stack:
@@ -143,7 +150,8 @@ def audit(
         try:
             result = run(plan, told, store=store, executor=chosen_executor)
             if store is not None:  # a report will tell it
-                result = with_accuracy(result, told, store=store, executor=chosen_executor)
+                held_out = partial(held_out_part, written_spec, plan, data_dir, downloads(quiet))
+                result = with_accuracy(result, told, test=held_out, store=store, executor=chosen_executor)
         except KeyboardInterrupt:
             raise Interrupted(_how_to_continue(out, plan, store)) from None
         except (StoreError, TrialsFailed) as error:

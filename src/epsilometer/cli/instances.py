@@ -89,7 +89,7 @@ def instances(
     from epsilometer.instances import measure as measure_leakage
     from epsilometer.report import instances_summary, instances_to_json, write_instances
 
-    base, _ = chosen_plan(
+    base, _, _ = chosen_plan(
         spec, None, confidence, seed, epsilon, "api", None, None, data_dir, quiet, own_bound=False
     )  # fmt: skip
     subject = own_engine(base.subject)

@@ -67,7 +67,7 @@ def ladder(
     from epsilometer.plain import plain
     from epsilometer.reproductions import Session, ladder_headline, ladder_of
 
-    plan, _ = chosen_plan(
+    plan, _, _ = chosen_plan(
         spec, trials, confidence, seed, epsilon, "api", None, noise_scale, data_dir, quiet, own_bound=False
     )  # fmt: skip
     chosen = ladder_of(plan)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from epsilometer.cli.progress import downloads
+from epsilometer.cli.schedule import rate_and_steps
 from epsilometer.errors import InvalidInput
 
 if TYPE_CHECKING:
     from epsilometer.adversaries import Adversary
-    from epsilometer.auditing import Plan
+    from epsilometer.auditing import Plan, Spec
 
 SpecFile = Annotated[Path | None, typer.Argument(help="A TOML file; without it, the embedded default.")]
 SpecOrTraining = Annotated[
@@ -107,6 +108,11 @@ def _row_or_file(record: object) -> object:
         raise InvalidInput("--record", "thousands of digits", "a row number, or a file") from None
 
 
+def _schedule(own_training: dict[str, Any]) -> tuple[float | None, int | None]:
+    names = ("sample_rate", "steps", "epochs", "batch_size", "records")
+    return rate_and_steps(*(own_training.get(name) for name in names))
+
+
 def chosen_plan(
     spec: str | Path | None,
     trials: int | None,
@@ -119,15 +125,17 @@ def chosen_plan(
     data_dir: Path | None = None,
     quiet: bool = True,
     own_bound: bool = True,
-    **own_training: object,
-) -> tuple[Plan, tuple[Adversary, ...]]:
-    """The plan, and all adversaries of its spec; errors name what the user wrote, an option or a key.
+    **own_training: Any,
+) -> tuple[Plan, tuple[Adversary, ...], Spec]:
+    """The plan, all adversaries of its spec, and that spec; errors name what the user wrote, an option or a key.
 
     Without its `own_bound`, what the spec says of bounds does not count, nor a number of trials that is not of worlds.
-    `own_training` has the options of a training of the user's own (`_OWN`).
+    `own_training` has the options of a training of the user's own (`_OWN`), and epochs, batch size and records in place
+    of its rate and steps.
     """
     from epsilometer.auditing import Spec, read_spec, spec_from_dict
 
+    own_training |= dict(zip(("sample_rate", "steps"), _schedule(own_training), strict=True))
     options: dict[tuple[str, str], tuple[str, Any]] = {
         ("audit", "trials"): ("--trials", trials),
         ("audit", "confidence"): ("--confidence", confidence),
@@ -167,7 +175,7 @@ def chosen_plan(
             given[f"{section}.{key}"] = option
     try:
         chosen = spec_from_dict(values)
-        return chosen.plan(data_dir, downloads(quiet)), chosen.adversaries()
+        return chosen.plan(data_dir, downloads(quiet)), chosen.adversaries(), chosen
     except InvalidInput as error:
         if error.argument in given:
             raise error.renamed(given[error.argument]) from None

@@ -86,6 +86,8 @@ class _Lines:
             if self._tenths:  # of a run that was finished before, nothing was said so far
                 say(f"{now.adversary}: {now.done} trials{_state(now)}")
             return
+        if now.starting:  # whatever may still go wrong then is told in one line
+            return
         tenths = now.done * 10 // now.total
         if tenths != self._tenths or time.monotonic() - self._when > _SECONDS:
             self._tenths, self._when = tenths, time.monotonic()
@@ -97,6 +99,8 @@ def _state(now: Snapshot) -> str:
 
     if now.judging:
         return ", judging what they show …"
+    if now.starting:
+        return f", {now.starting} …"
     parts = [] if now.rate is None else [f"{now.rate:.3g}/s"]
     if now.seconds_left is not None and now.done < now.total:
         parts.append(f"{duration(now.seconds_left)} left")

@@ -33,45 +33,44 @@ def runs(
 
     - `epsilometer runs results --export scores.parquet`
     """
-    paths, complete = _stores(directory)
+    paths = _stores(directory)
     if export is not None:
         _export(directory, paths, export)
         return
     listed = [one for path in paths for one in _listed(path, alone=len(paths) == 1)]
     if as_json:
-        emit_json({"runs": [row for row, _ in listed], "complete": complete})
+        emit_json({"runs": [row for row, _ in listed]})
         return
     print_table(_COLUMNS, [cells for _, cells in listed])
 
 
-def _stores(directory: Path) -> tuple[list[Path], bool]:
-    """The stores to look at, and whether there can be no others."""
-    from epsilometer.auditing import SEARCH_SECONDS, STORE, stores_below
+def _stores(directory: Path) -> list[Path]:
+    """The stores to look at: all of a directory, or none; a part of a disk would be a list that nobody asked for."""
+    from epsilometer.auditing import SEARCH_SECONDS, STORE
+    from epsilometer.several import places_below
 
     if directory.name == STORE and directory.is_file():
-        return [directory], True
+        return [directory]
     if not directory.is_dir():
         raise InvalidInput("DIR", str(directory), "an existing directory", "check the path")
-    paths, complete = stores_below(directory)
+    paths, complete = places_below(directory)
     if not complete:
-        unseen = f"a directory that can be looked through in {SEARCH_SECONDS:g} seconds ({len(paths)} runs were found)"
-        too_large = InvalidInput("DIR", str(directory), unseen, "name one that is nearer to the runs")
-        if not paths:
-            raise too_large
-        say(f"epsilometer: {too_large}")
+        seen = f"{len(paths)} runs were found, one in {paths[0].parent}" if paths else "no run was found"
+        unseen = f"a directory that can be looked through in {SEARCH_SECONDS:g} seconds ({seen})"
+        raise InvalidInput("DIR", str(directory), unseen, "name one that is nearer to the runs")
     if not paths:
         expected = "a directory with runs in it"
-        raise InvalidInput("DIR", str(directory), expected, "epsilometer audit --out DIR makes one")
-    return paths, complete
+        raise InvalidInput("DIR", str(directory), expected, "epsilometer audit --out DIR or watch --out DIR makes one")
+    return paths
 
 
 def _listed(path: Path, alone: bool) -> list[Listed]:
     """What is known of the runs in one store; a store that cannot be read must not hide the others."""
     from epsilometer.auditing import RESULTS
-    from epsilometer.several import runs_in
+    from epsilometer.several import runs_at
 
     try:
-        found = runs_in(path)
+        found = runs_at(path)
     except EpsilometerError as odd:
         if alone:
             raise
@@ -90,9 +89,11 @@ def _row(run: KnownRun) -> dict[str, Any]:
         "run": str(run.where),
         "state": run.state,
         "trials": {"done": run.done, "of": run.total},
+        "counted": run.counted,
         "claimed": run.claimed,
         "delta": run.delta,
         "proved": run.proved,
+        "kind": run.lower and run.lower["kind"],
         "adversary": run.adversary,
         "verdict": run.outcome,
         "faults": run.plan.get("faults", {}),
@@ -107,23 +108,28 @@ def _text(column: str, row: dict[str, Any]) -> str:
 
     value = row[column]
     if column == "trials":
-        return f"{value['done']} of {value['of']}"
+        return (
+            f"{value['done']} of {value['of']}" if row["counted"] == "trials" else f"{value['done']} {row['counted']}"
+        )
     if column == "time":
         return duration(value)
     if column == "proved" and value is not None:
-        return down(value)
+        return down(value) if row["kind"] == "certified" else f"{down(value)} ({row['kind']})"
     if column == "verdict" and row["faults"].get("noise_scale", 1) != 1:
         return f"{value or '–'} (fault injected)"
     return value if isinstance(value, str) else number(value, 3)
 
 
 def _export(directory: Path, paths: list[Path], target: Path) -> None:
-    from epsilometer.auditing import SqliteStore
+    from epsilometer.auditing import STORE, SqliteStore
     from epsilometer.report import judged_again, write_scores
 
     if len(paths) > 1:
         several = ", ".join(str(path.parent) for path in paths[:4])
         raise InvalidInput("DIR", str(directory), f"one run to export (there are {several})", "name its own directory")
+    if paths[0].name != STORE:
+        remedy = "what a watched training showed is in its recordings (*.jsonl)"
+        raise InvalidInput("DIR", str(directory), "a run with a store of trials to export", remedy)
     with SqliteStore.reading(paths[0]) as store:
         stored = [run for run in store.runs() if not run.is_part]
         if len(stored) != 1:

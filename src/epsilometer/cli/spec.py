@@ -32,6 +32,7 @@ from epsilometer.cli.plan import (
     Trials,
     chosen_plan,
 )
+from epsilometer.cli.schedule import BatchSize, Epochs, Records
 from epsilometer.errors import InvalidInput
 
 
@@ -84,6 +85,9 @@ def check(
     sample_rate: SampleRate = None,
     noise_multiplier: NoiseMultiplier = None,
     steps: Steps = None,
+    epochs: Epochs = None,
+    batch_size: BatchSize = None,
+    records: Records = None,
     score: Score = None,
     isolation: Isolation = None,
     time_limit: TimeLimit = None,
@@ -102,10 +106,11 @@ def check(
     from epsilometer.auditing import pilot_trials, preview
     from epsilometer.report import describe_preview, duration
 
-    plan, rivals = chosen_plan(
+    plan, rivals, _ = chosen_plan(
         spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet=False,
         data=data, delta=delta, score=score, isolation=isolation, time_limit=time_limit, deterministic=deterministic,
         sample_rate=sample_rate, noise_multiplier=noise_multiplier, steps=steps, record=record,
+        epochs=epochs, batch_size=batch_size, records=records,
     )  # fmt: skip
     say("playing a few trials, and working out what all could show …")
     seen = preview(plan)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from epsilometer.cli.output import INTERNAL_ERROR, say
-from epsilometer.errors import InvalidInput, one_line
+from epsilometer.errors import InvalidInput, one_line, unknown_name
 
 if TYPE_CHECKING:
     from epsilometer.watching.launch.run import Follower
@@ -58,6 +58,11 @@ def watch(
         Required | None,
         typer.Option(help="Of a command that ends with 0: exit with 1 if violated, and with 4 if not 'consistent'."),
     ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(help="A check that may fail, and is shown as ignored; may be given several times."),
+    ] = None,
+    delta: Annotated[float, typer.Option(help="Of the ε that is shown.")] = 1e-5,
     out: Annotated[Path | None, typer.Option(help="A new directory for result.json, report.html, recordings.")] = None,
     stop_when_known: Annotated[
         bool, typer.Option("--stop-when-known", help="End the command (SIGTERM) once a training is refuted.")
@@ -78,7 +83,9 @@ def watch(
     - `epsilometer watch --require consistent --out audit -- python -m mypackage.train`
     """
     from epsilometer import checks
+    from epsilometer.auditing.store import now
     from epsilometer.report.report_file import write_report
+    from epsilometer.watching.checks.names import JAX, NAMES
     from epsilometer.watching.launch.run import NotStarted, follow
     from epsilometer.watching.monitor import Monitor
     from epsilometer.watching.settings import MOST, Settings
@@ -87,11 +94,15 @@ def watch(
         raise InvalidInput(
             "COMMAND", shlex.join(command), "-- before it", "as in: epsilometer watch -- python train.py"
         )
+    for name in ignore or ():
+        if name not in (*NAMES, *JAX):
+            raise unknown_name("ignore", name, [*NAMES, *JAX])
     checks.whole("number", number, least=1, most=MOST)
     checks.real("confidence", confidence, above=0, below=1)
+    checks.real("delta", delta, above=0, below=1)
     if seed is not None:
         checks.whole("seed", seed, least=0)
-    monitor = Monitor(confidence)
+    monitor, begun, clock = Monitor(confidence, delta, ignore or ()), now(), time.monotonic()
     display = _Display(monitor, stop_when_known)
     with _directory(out) as directory:
         settings = Settings(number, canaries.value, seed)
@@ -103,9 +114,13 @@ def watch(
         if display.broken:
             return ended if ended or require is None else INTERNAL_ERROR
         if out is not None:
-            document = _plain({"schema": 1, "command": list(command), "exit_code": ended, **_document(monitor)})
+            times = {"begun": begun, "seconds": round(time.monotonic() - clock, 3)}
+            found = {"schema": 1, "command": list(command), "exit_code": ended, **times, **_document(monitor)}
+            document = _plain(found)
             (directory / RESULT).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
             write_report(directory, document)
+    if ended == 0 and require is None and any(one.process.refuted for one in monitor):
+        say("epsilometer: the exit code is the command's own, 0; with --require not-violated it would be 1")
     return _exit_code(ended, monitor, require)
 
 
@@ -134,6 +149,8 @@ class _Display:
 
     def finish(self, code: int) -> None:
         """The last word on each training; or why there is none."""
+        from epsilometer.watching.checks.names import FAILED, IGNORED
+
         monitor = self._monitor
         if self.broken:
             say(f"epsilometer: the audit failed, and the command went on without it ({self.broken})")
@@ -142,14 +159,16 @@ class _Display:
             say(f"epsilometer: not audited, because {why}")
         for one in monitor:
             for check in one.checks:
-                if check["status"] == "failed":
-                    say(f"epsilometer: {self._name(one)}: check failed: {check['name']}: {check['reason']}")
+                if check["status"] in (FAILED, IGNORED):
+                    how = "failed" if check["status"] == FAILED else "failed, and is ignored"
+                    say(f"epsilometer: {self._name(one)}: check {how}: {check['name']}: {check['reason']}")
             if one.unseen and one.process.steps:
                 say(
                     f"epsilometer: {self._name(one)}: the accountant has {one.unseen} steps more than were seen "
                     "(of a checkpoint that was loaded, or taken around the optimizer)"
                 )
             end = "" if one.ended else f"; its process was ended early (exit code {code})"
+            say(f"epsilometer: {self._name(one)}: {one.epsilon()}")
             say(f"epsilometer: {self._name(one)}: {one.verdict()}{end}")
         if not monitor.trainings and not monitor.failures:
             say(f"epsilometer: nothing was audited: {self._why_nothing(code)}")

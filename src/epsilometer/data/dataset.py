@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,9 @@ from epsilometer.errors import InvalidInput
 class Dataset:
     """`x`: one row of features a record (float32); `y`: its class, 0 to `classes` − 1.
 
-    `shape` is a record's before it was flattened, channels first; empty for plain vectors.
+    `shape` is a record's before it was flattened, channels first; empty for plain vectors. `held_out` are records of
+    the same kind that no training sees: an adversary's own, for shadow models and for probes. Neighbours and subsets
+    have none.
     """
 
     name: str
@@ -28,6 +30,7 @@ class Dataset:
     classes: int
     class_names: tuple[str, ...] = ()
     shape: tuple[int, ...] = ()
+    held_out: Dataset | None = None
 
     def __post_init__(self) -> None:
         checks.whole("classes", self.classes, least=2)
@@ -44,6 +47,10 @@ class Dataset:
             raise InvalidInput("class_names", self.class_names, f"{self.classes} different names, or none")
         if self.shape and math.prod(self.shape) != x.shape[1]:
             raise InvalidInput("shape", self.shape, f"one of {x.shape[1]} features")
+        others = self.held_out
+        if others is not None and (others.x.shape[1], others.classes) != (x.shape[1], self.classes):
+            expected = f"records of {x.shape[1]} features and {self.classes} classes, as the data are"
+            raise InvalidInput("held_out", others, expected)
         for name, values in (("x", x), ("y", class_labels(y, self.classes))):
             values.flags.writeable = False
             object.__setattr__(self, name, values)
@@ -98,6 +105,21 @@ class Dataset:
         return Dataset(
             self.name, self.x[chosen.rows], chosen.labels, chosen.classes, chosen.class_names, self.shape
         )  # fmt: skip
+
+    def taken(self, rows: NDArray[np.int64]) -> Dataset:
+        """The records at these rows."""
+        return self._with(self.x[rows], self.y[rows])
+
+    def holding_out(self, per_class: int) -> Dataset:
+        """The data without the last `per_class` records of each class, which are `held_out`."""
+        checks.whole("data.held_out", per_class, least=1)
+        counts = np.bincount(self.y, minlength=self.classes)
+        if per_class >= counts.min():
+            expected = f"fewer than the {counts.min()} records of class {counts.argmin()} of {self.name}"
+            raise InvalidInput("data.held_out", per_class, expected)
+        kept_back = np.concatenate([np.flatnonzero(self.y == label)[-per_class:] for label in range(self.classes)])
+        others = np.setdiff1d(np.arange(len(self)), kept_back)
+        return replace(self.taken(others), held_out=self.taken(np.sort(kept_back)))
 
     def _with(self, x: NDArray[np.float32], y: NDArray[np.int64]) -> Dataset:
         """Other records under the same names: plain data, whatever the data are now."""

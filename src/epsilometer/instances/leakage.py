@@ -19,7 +19,7 @@ from epsilometer.claims import Floats
 from epsilometer.evidence import IN, OUT, Trial
 from epsilometer.instances.result import InstanceResult
 from epsilometer.rounding import down, up
-from epsilometer.seeds import Seeds, Stream
+from epsilometer.seeds import Seeds, Stream, seed_of
 
 USUAL_TRIALS = 200  # trainings with a record, and as many without it
 
@@ -85,8 +85,7 @@ class LeaveOneOut(PartOfPlan):
     def play(self, prepared: Preparation, trials: Sequence[Trial]) -> list[Floats]:
         """The adversary's score, and 1 if the model gets the record right."""
         plan, game = self.plan, self.plan.game(prepared)
-        inserting = Seeds(plan.seed, [(Stream.INSERTING, index) for _, index in trials])
-        insertions = game.insertions((world for world, _ in trials), inserting)
+        insertions = [game.insert(world, seed_of(plan.seed, Stream.INSERTING, index)) for world, index in trials]
         observers = [game.observe() for _ in trials]
         plan.subject.run(insertions, Seeds(plan.seed, trials), observers)
         seen = [one for one in observers if isinstance(one, AlongItsGradient)]

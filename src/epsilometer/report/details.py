@@ -6,7 +6,7 @@ import functools
 import hashlib
 from typing import Any
 
-from epsilometer.accounting import compare
+from epsilometer.accounting import compare, curve
 from epsilometer.adversaries import ADVERSARIES
 from epsilometer.adversaries.distinguisher import Distinguisher, chosen
 from epsilometer.auditing import AuditResult
@@ -16,9 +16,11 @@ from epsilometer.claims import PointClaim
 from epsilometer.evidence import PairedRuns
 from epsilometer.plain import plain
 from epsilometer.report.person import RATES, means
-from epsilometer.rounding import down
+from epsilometer.rounding import down, up
 from epsilometer.subjects import Controls, Sees
 from epsilometer.subjects.access import WORDS
+
+NO_TEST_DATA = "no test data; nothing is held out, since that would change the training that is audited"
 
 
 @functools.lru_cache(maxsize=2)
@@ -38,7 +40,7 @@ def details_of(result: AuditResult) -> dict[str, Any]:
         "proof": str(result.lower_bound.proof),
         "comparison": result.test.comparison,
         "independent": result.evidence.independent,
-        "utility": dict(zip(("training accuracy", "test accuracy"), map(str, result.accuracy), strict=False)),
+        "utility": utility_of(result),
         "means": _means(result),
         "attack": _attack(result),
         "accountants": _accountants(result),
@@ -50,6 +52,14 @@ def details_of(result: AuditResult) -> dict[str, Any]:
     }
     converted: dict[str, Any] = plain(details)
     return converted
+
+
+def utility_of(result: AuditResult) -> dict[str, str]:
+    """How good the models are, on their own records and on others; empty if nobody measured it."""
+    if not result.accuracy:
+        return {}
+    own, *others = map(str, result.accuracy)
+    return {"training accuracy": own, "test accuracy": others[0] if others else NO_TEST_DATA}
 
 
 def scores_csv(result: AuditResult) -> bytes:
@@ -68,10 +78,19 @@ def _means(result: AuditResult) -> list[dict[str, Any]]:
         least = PointClaim(low.epsilon, low.delta, low.relation)
         label = f"the certified bound: ε = {down(low.epsilon)} (less is disproved)"
         rows.append(means(label, least, low.delta))
-    rows.append(means(f"the claim: ε = {plan.claimed_epsilon:.4g}", plan.claim, plan.delta))
-    if result.upper_bound is not None and not result.upper_bound.caveat:
-        upper = PointClaim(result.upper_bound.epsilon, plan.delta, plan.relation)
-        rows.append(means(f"theory, by its point alone: ε = {upper.epsilon:.4g}", upper, plan.delta))
+    # A curve allows far less than its point at one δ does: each column says which of the two it is.
+    point = PointClaim(plan.claimed_epsilon, plan.delta, plan.relation)
+    if isinstance(plan.claim, PointClaim):
+        rows.append(means(f"the claim: ε = {point.epsilon:.4g}", plan.claim, plan.delta))
+    else:
+        rows.append(means(f"the claim, its whole curve (ε = {point.epsilon:.4g} at δ)", plan.claim, plan.delta))
+        rows.append(means(f"of the claim, only its point: ε = {point.epsilon:.4g}", point, plan.delta))
+    mechanism = plan.subject.mechanism
+    if mechanism is not None and result.upper_bound is not None:
+        theory = curve(mechanism, plan.relation)
+        if theory != plan.claim:
+            label = f"theory, its whole curve (ε = {up(theory.epsilon_at(plan.delta))} at δ)"
+            rows.append(means(label, theory, plan.delta))
     return rows
 
 

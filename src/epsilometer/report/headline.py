@@ -100,7 +100,7 @@ def quoted(lower: LowerBound) -> str:
 def theory_of(bound: UpperBound | None) -> str:
     """What theory promises."""
     if bound is None:
-        return "theory promises nothing, since the training does not say how much noise it adds to what"
+        return "theory promises nothing, since it is not stated how much noise is added to what"
     doubt = ", with a caveat" if bound.caveat else ""
     return f"by what it states of itself, theory promises ε ≤ {up(bound.epsilon)}{doubt}"
 

@@ -7,11 +7,12 @@ import math
 from epsilometer.auditing import AuditResult, Plan, Preview
 from epsilometer.auditing.verdict import ENOUGH_POWER
 from epsilometer.bounds import Kind, Sequential
+from epsilometer.report.details import utility_of
 from epsilometer.report.headline import headline_of, meaning
 from epsilometer.rounding import confidence, down, percent, simulated, up
 from epsilometer.wrapping import Row, told
 
-UNKNOWN = "says nothing: the training does not say how much noise it adds to what"
+UNKNOWN = "says nothing: it is not stated how much noise is added to what"
 
 
 def summary(result: AuditResult, width: int | None = None) -> str:
@@ -26,6 +27,7 @@ def summary(result: AuditResult, width: int | None = None) -> str:
             ("proved" if low.kind is Kind.CERTIFIED else str(low.kind), str(low)),
             ("", f"from {low.proof}"),
             *_noise(result),
+            *((name.replace("training ", ""), text) for name, text in utility_of(result).items()),
             ("against claim", result.test.comparison),
             ("cannot see", result.verdict.unseen),
             ("meaning", meaning(result.verdict.outcome, low.confidence)),

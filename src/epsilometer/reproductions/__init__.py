@@ -6,6 +6,7 @@ from epsilometer.reproductions.abadi_cifar10 import ABADI_CIFAR10
 from epsilometer.reproductions.abadi_mnist import ABADI_MNIST
 from epsilometer.reproductions.abadi_parameters import ABADI_PARAMETERS
 from epsilometer.reproductions.annamalai_init import ANNAMALAI
+from epsilometer.reproductions.annamalai_shuffle import SHUFFLE
 from epsilometer.reproductions.cebere_gcr import GCR
 from epsilometer.reproductions.chaudhuri_sample_size import SAMPLE_SIZE
 from epsilometer.reproductions.directory import VIEWS, has_trials, reproduction_directory, write_rows
@@ -13,6 +14,7 @@ from epsilometer.reproductions.jagielski_appendix_b import APPENDIX_B
 from epsilometer.reproductions.jagielski_figure2 import FIGURE2
 from epsilometer.reproductions.jagielski_table2 import TABLE2
 from epsilometer.reproductions.ladder import ladder, ladder_headline, ladder_of
+from epsilometer.reproductions.nasr_adaptive import NASR_ADAPTIVE
 from epsilometer.reproductions.nasr_ladder import NASR_LADDER
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
 from epsilometer.reproductions.sweep import Axis, parse_axis, sweep_of
@@ -25,8 +27,10 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         FIGURE2,
         APPENDIX_B,
         NASR_LADDER,
+        NASR_ADAPTIVE,
         GCR,
         ANNAMALAI,
+        SHUFFLE,
         SAMPLE_SIZE,
         ABADI_ACCOUNTING,
         ABADI_MNIST,

@@ -79,7 +79,7 @@ def write_rows(out: Path, of: Reproduction, settings: dict[str, Any], rows: Sequ
     Cells that were measured before and are not in `rows` stay, and so does a table or picture that was changed.
     """
     known = _known(out, of)
-    before = _csv([plain(row.to_dict()) for row in known])
+    before = _csv(_stored(out))
     found = {tuple(row.cell.items()): row for row in (*known, *rows)}
     rows = [found[key] for key in (tuple(cell.items()) for cell in of.cells) if key in found]
     table, figure = [plain(row.to_dict()) for row in rows], of.draw(rows)
@@ -126,18 +126,24 @@ def _may_write(path: Path, is_ours: Callable[[bytes], bool]) -> bool:
 
 
 def _known(out: Path, of: Reproduction) -> list[Row]:
-    """What result.json has."""
-    try:
-        table = json.loads((out / RESULT).read_bytes())["rows"]
-    except FileNotFoundError:
-        return []
+    """What result.json has; rows that are older than a key of the cells have what was the rule then."""
     known = []
-    for values in table:
+    for stored in _stored(out):
+        values = {**of.earlier, **stored}
         cell = next((cell for cell in of.cells if all(values.get(key) == value for key, value in cell.items())), None)
         if cell is not None:
-            found = {key: _number(value) for key, value in values.items() if key not in cell}
+            found = {key: _number(value) for key, value in stored.items() if key not in cell}
             known.append(Row(cell, found.pop("paper"), found.pop("measured"), found))
     return known
+
+
+def _stored(out: Path) -> list[dict[str, Any]]:
+    """The rows of result.json as they stand there."""
+    try:
+        table: list[dict[str, Any]] = json.loads((out / RESULT).read_bytes())["rows"]
+    except FileNotFoundError:
+        return []
+    return table
 
 
 def _number(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,10 +11,14 @@ from typing import Any
 
 from epsilometer.accounting import account
 from epsilometer.adversaries import Adversary
-from epsilometer.auditing import Choice, Plan, choose_adversary
+from epsilometer.auditing import Choice, Inline, Plan, choose_adversary
+from epsilometer.auditing.utility import measure_accuracy
+from epsilometer.bounds import ClopperPearson, ErrorPair, Fixed
 from epsilometer.claims import PointClaim, Relation
 from epsilometer.data import Dataset, load
 from epsilometer.data import Progress as Download
+from epsilometer.data.request import TEST
+from epsilometer.evidence import Evidence
 from epsilometer.reproductions.reproduction import Session
 from epsilometer.subjects import DpSgdTraining
 from epsilometer.training import Recipe
@@ -58,9 +63,20 @@ def records_of(setting: str, session: Session) -> Dataset:
     return _loaded(setting, session.data_dir, session.download)
 
 
+def with_test_part(setting: str, data: Dataset, session: Session) -> Dataset:
+    """The same data; they hold out the test part, 1000 records of each class where there are as many."""
+    return replace(data, held_out=_test_part(setting, session.data_dir, session.download))
+
+
 @functools.lru_cache(maxsize=1)
 def _loaded(setting: str, data_dir: Path | None, download: Download | None) -> Dataset:
     return load(**SETTINGS[setting].data, directory=data_dir, progress=download)
+
+
+@functools.lru_cache(maxsize=1)
+def _test_part(setting: str, data_dir: Path | None, download: Download | None) -> Dataset:
+    chosen = {key: value for key, value in SETTINGS[setting].data.items() if key != "per_class"}
+    return load(**chosen, part=TEST, directory=data_dir, progress=download)
 
 
 def recipe_of(
@@ -89,6 +105,40 @@ def plan_of(data: Dataset, recipe: Recipe, adversary: Adversary, relation: Relat
     claim = PointClaim(account(recipe.mechanism, DELTA, relation).epsilon, DELTA, relation)
     subject = DpSgdTraining(recipe, data)
     return Plan(subject, claim, DELTA, adversary, session.trials, CONFIDENCE, seed=session.seed)
+
+
+def papers_rule(proof: object, group_size: int) -> float:
+    """ln(p̂₁/p̂₀)/k, Algorithm 2: a lower limit on what world 1 does by an upper one on what world 0 does.
+
+    Each limit has half of α; δ is 0. For k > 1 it is weaker than composing k times what (ε, δ)-DP allows of both kinds
+    of errors.
+
+    >>> from epsilometer.bounds import clopper_pearson
+    >>> from epsilometer.evidence import Counts
+    >>> perfect = clopper_pearson(Counts(tp=500, fp=0, fn=0, tn=500, group_size=2), confidence=0.99)
+    >>> round(perfect.epsilon, 2), round(papers_rule(perfect.proof, 2), 2)
+    (3.86, 2.27)
+    """
+    if not isinstance(proof, ErrorPair) or proof.tpr_low <= proof.fpr_high:
+        return 0.0
+    return math.log(proof.tpr_low / proof.fpr_high) / group_size
+
+
+def by_rule(choice: Choice, evidence: Evidence) -> dict[str, Any]:
+    """Both bounds at the threshold that the pilot chose: the paper's, and the one with k composed limits."""
+    bound = ClopperPearson(Fixed(choice.threshold)).bound(
+        evidence, delta=DELTA, confidence=CONFIDENCE  # type: ignore[arg-type]
+    )  # fmt: skip
+    size = choice.plan.adversary.group_size
+    return {"composed": bound.epsilon, "papers_rule": papers_rule(bound.proof, size), "threshold": choice.threshold}
+
+
+def train_accuracy(plan: Plan, session: Session) -> float:
+    """Of a few trainings without poison, whose seeds are used for nothing else."""
+    (found,) = measure_accuracy(
+        plan, progress=session.progress, store=session.store, executor=session.executor or Inline()
+    )  # fmt: skip
+    return found.mean
 
 
 def best_copies(plan: Plan, session: Session) -> Choice:

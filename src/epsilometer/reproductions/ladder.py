@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -95,10 +95,15 @@ def _measure(plan: Plan, cell: Cell, session: Session) -> Row:
     return Row(cell, None, measured, details)
 
 
-def climb(plan: Plan, name: str, session: Session) -> tuple[float, dict[str, Any]]:
-    """One adversary's certified bound, and what else is known; nan and the reason, where it cannot play."""
+def climb(
+    plan: Plan, name: str, session: Session, settings: Mapping[str, Any] | None = None
+) -> tuple[float, dict[str, Any]]:
+    """One adversary's certified bound, and what else is known; nan and the reason, where it cannot play.
+
+    `settings` are the adversary's, where they are not the usual ones.
+    """
     try:
-        chosen = _chosen(plan, name, session)
+        chosen = _chosen(plan, name, session, settings or {})
         result = run(chosen, session.progress, store=session.store, executor=session.executor)
     except InvalidInput as error:
         return math.nan, {"note": f"{error.argument} = {error.value!r}: expected {error.expected}"}
@@ -140,19 +145,19 @@ def _settings(adversary: Adversary) -> str:
     return adversary.name if statistic is None else f"{adversary.name}, {statistic} loss"
 
 
-def _rivals(plan: Plan, name: str) -> Sequence[Adversary]:
+def _rivals(plan: Plan, name: str, settings: Mapping[str, Any]) -> Sequence[Adversary]:
     """An adversary in all the ways in which it may score."""
     kind = ADVERSARIES[name]
     if issubclass(kind, Intermediate):
-        return [kind(statistic=statistic) for statistic in STATISTICS]
+        return [kind(statistic=statistic, **settings) for statistic in STATISTICS]
     if issubclass(kind, Gradient):
-        return [kind(coordinates=min(kind.coordinates, own_training(plan.subject).network.parameters))]
-    return [kind()]
+        return [kind(coordinates=min(kind.coordinates, own_training(plan.subject).network.parameters), **settings)]
+    return [kind(**settings)]
 
 
-def _chosen(plan: Plan, name: str, session: Session) -> Plan:
+def _chosen(plan: Plan, name: str, session: Session, settings: Mapping[str, Any]) -> Plan:
     """The plan with that adversary; a pilot decides where it could score in several ways."""
-    rivals = _rivals(plan, name)
+    rivals = _rivals(plan, name, settings)
     first = replace(plan, adversary=rivals[0])
     if len(rivals) == 1:
         return first

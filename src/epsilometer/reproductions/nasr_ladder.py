@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from epsilometer.adversaries import LADDER, Api
 from epsilometer.auditing import Plan, claim_curve
 from epsilometer.data import Dataset, load
 from epsilometer.data import Progress as Download
+from epsilometer.data.request import TEST
 from epsilometer.figures import Figure, Grid, Ladder
 from epsilometer.reproductions.ladder import climb, rungs
-from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
+from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
 from epsilometer.subjects import DpSgdTraining
 from epsilometer.training import Recipe
 
@@ -42,6 +44,13 @@ SETTINGS = {
     ),
     "purchase": Setting("Purchase stand-in", {"name": "retail", "per_class": 9}, 2.0),
 }
+# The paper's adversaries: a random record for each trial, and shadow models on records that the training does not see.
+_POISON = {"shadow_data": "held-out"}
+AS_IN_THE_PAPER: Mapping[str, Mapping[str, Any]] = {
+    "api": {"record": "random"},
+    **dict.fromkeys(("static-poison", "intermediate", "adaptive-poison"), _POISON),
+}
+GAMES = {"paper": "", "fixed": ", one record, shadows on the data"}  # the second knows more of the data
 # What the text of the paper says; two of its numbers have no data set there.
 _PAPER = {
     **{("mnist", eps, "api"): 0.0 for eps in EPSILONS},
@@ -67,27 +76,53 @@ def plan_for(data: Dataset, eps: str, learning_rate: float, trials: int, seed: i
     return Plan(DpSgdTraining(recipe, data), claim_curve(recipe), DELTA, Api(), trials, CONFIDENCE, seed=seed)
 
 
+def records_of(setting: str, session: Session) -> Dataset:
+    """The data of a setting, loaded once."""
+    return _loaded(setting, session.data_dir, session.download)
+
+
 @functools.lru_cache(maxsize=1)
 def _loaded(setting: str, data_dir: Path | None, download: Download | None) -> Dataset:
-    return load(**SETTINGS[setting].data, directory=data_dir, progress=download)
+    """The records, and as held-out ones the test part."""
+    chosen = dict(SETTINGS[setting].data)
+    data = load(**chosen, directory=data_dir, progress=download)
+    del chosen["per_class"]
+    return replace(data, held_out=load(**chosen, part=TEST, directory=data_dir, progress=download))
 
 
 def _measure(cell: Cell, session: Session) -> Row:
-    data = _loaded(cell["data"], session.data_dir, session.download)
+    data, adversary = records_of(cell["data"], session), cell["adversary"]
     plan = plan_for(data, cell["eps"], SETTINGS[cell["data"]].learning_rate, session.trials, session.seed)
-    measured, details = climb(plan, cell["adversary"], session)
-    return Row(cell, _PAPER.get((cell["data"], cell["eps"], cell["adversary"])), measured, details)
+    settings = AS_IN_THE_PAPER[adversary] if cell.get("game") == "paper" else {}
+    measured, details = climb(plan, adversary, session, settings)
+    return Row(cell, _PAPER.get((cell["data"], cell["eps"], adversary)), measured, details)
 
 
 def _draw(rows: Sequence[Row]) -> Figure:
     ladders = []
-    for data, setting in SETTINGS.items():
-        for eps in EPSILONS:
-            own = [row for row in rows if (row.cell["data"], row.cell["eps"]) == (data, eps)]
-            if own:
-                ladders.append(Ladder(f"{setting.title}, ε = {eps}", float(eps), tuple(rungs(own))))
+    for game, data, eps in itertools.product(GAMES, SETTINGS, EPSILONS):
+        both = [row for row in rows if (row.cell["data"], row.cell["eps"]) == (data, eps)]
+        if game in [row.cell.get("game", "paper") for row in both]:
+            own = sorted(
+                (row for row in both if row.cell.get("game", game) == game),
+                key=lambda row: LADDER.index(row.cell["adversary"]),
+            )
+            title = f"{SETTINGS[data].title}, ε = {eps}{GAMES[game]}"
+            ladders.append(Ladder(title, float(eps), tuple(rungs(own))))
     how = f"certified at {CONFIDENCE:g} confidence, δ = {DELTA:g}, add-remove"
     return Grid("Six adversaries of Nasr et al. (2021)", tuple(ladders), how)
+
+
+def _cells() -> tuple[Cell, ...]:
+    """Who is given gradients plays the same game in any case."""
+    return tuple(
+        {"data": data, "eps": eps, "adversary": adversary} | ({"game": game} if adversary in AS_IN_THE_PAPER else {})
+        for game in GAMES
+        for data in SETTINGS
+        for eps in EPSILONS
+        for adversary in LADDER
+        if game == "paper" or adversary in AS_IN_THE_PAPER
+    )
 
 
 NASR_LADDER = Reproduction(
@@ -96,10 +131,13 @@ NASR_LADDER = Reproduction(
     about="measured is certified (exact rank, 95 %); family is what follows from the same trials if the training is "
     "DP-SGD with some noise, per_step from single steps of two trainings under the same assumption. ε is PLD's, for "
     "add-remove and Poisson sampling. The paper's numbers are those of its text; its networks, data sizes and numbers "
-    "of steps are others, and it chose thresholds on the trials that it judged, so they are for orientation.",
+    "of steps are others, and it chose thresholds on the trials that it judged, so they are for orientation. game = "
+    "paper: every trial of api has a random record of its own, shadow models are trained on the test part; game = "
+    "fixed: one record for all trials, shadow models are trained on the audited records themselves.",
     trials=500,
-    cells=grid(data=tuple(SETTINGS), eps=EPSILONS, adversary=LADDER),
+    cells=_cells(),
     measure=_measure,
     draw=_draw,
     shown=("family", "per_step", "theory"),
+    earlier={"game": "fixed"},
 )

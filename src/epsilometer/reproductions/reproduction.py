@@ -57,9 +57,13 @@ class Reproduction:
     draw: Callable[[Sequence[Row]], Figure]
     shown: tuple[str, ...]  # the details that stand in a line
     headline: Callable[[Sequence[Row]], Headline] | None = None  # of all cells together, where a claim is tested
+    earlier: Mapping[str, str] = field(default_factory=dict)  # what rows had that were stored before there was the key
 
     def chosen(self, only: Sequence[str]) -> tuple[Cell, ...]:
-        """The cells with these settings, KEY=VALUE; several values of one key are alternatives."""
+        """The cells with these settings, KEY=VALUE; several values of one key are alternatives.
+
+        Cells that do not have a key are there with all of its values.
+        """
         wanted: dict[str, set[str]] = {}
         for word in only:
             key, sign, value = word.partition("=")
@@ -70,7 +74,7 @@ class Reproduction:
             if value not in values:
                 raise unknown_name("only", value, values)
             wanted.setdefault(key, set()).add(value)
-        cells = tuple(c for c in self.cells if all(c.get(key) in values for key, values in wanted.items()))
+        cells = tuple(c for c in self.cells if all(key not in c or c[key] in values for key, values in wanted.items()))
         if not cells:
             raise InvalidInput("only", " ".join(only), "settings that occur together", "leave one out")
         return cells

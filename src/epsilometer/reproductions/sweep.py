@@ -9,19 +9,18 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
 from epsilometer import checks
 from epsilometer.auditing import Inline, MemoryStore, Plan, Progress, Spec, Store, run, run_directory, spec_from_dict
 from epsilometer.auditing.directory import flat
-from epsilometer.auditing.utility import TRAININGS, Accuracy, has_accuracy, measure_accuracy
+from epsilometer.auditing.utility import TRAININGS, Accuracy, has_accuracy, held_out_part, measure_accuracy
 from epsilometer.auditing.work import canonical
 from epsilometer.bounds import Kind
-from epsilometer.data import DATASETS, Dataset, load
-from epsilometer.data.request import TEST
-from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
+from epsilometer.data import Dataset
+from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.plain import plain
 from epsilometer.report import write_results
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
@@ -185,7 +184,8 @@ def _named(error: InvalidInput, axes: Sequence[Axis], where: str = "") -> Invali
 def _sharing(plan: Plan, shared: dict[str, Any]) -> Plan:
     """The same plan; data that another cell has as well are kept once."""
     data = plan.subject.data
-    known = shared.setdefault(data.fingerprint(), data)
+    others = getattr(data, "held_out", None)
+    known = shared.setdefault(f"{data.fingerprint()} {others and others.fingerprint()}", data)
     subject: Any = plan.subject
     if known is data or not hasattr(subject, "__dataclass_fields__"):
         return plan
@@ -193,17 +193,10 @@ def _sharing(plan: Plan, shared: dict[str, Any]) -> Plan:
 
 
 def _test_part(spec: Spec, plan: Plan, shared: dict[str, Any], data_dir: Any, progress: Any) -> Dataset | None:
-    """Records of the same classes that no training sees, where the data set has such a part."""
-    named = spec.data.path is None and spec.subject.name is None
-    if not named or not has_accuracy(plan) or TEST not in DATASETS[spec.data.name].parts:
-        return None
-    key = canonical([spec.data.name, plain(spec.data.classes)])
+    """Records that no training sees; what another cell has as well is kept once."""
+    key = canonical([spec.data.name, spec.data.path, plain(spec.data.classes), has_accuracy(plan)])
     if key not in shared:
-        shared[key] = None
-        with suppress(EpsilometerError):  # a file that is not here, and cannot be downloaded: nothing audited needs it
-            shared[key] = load(
-                spec.data.name, part=TEST, classes=spec.data.classes, directory=data_dir, progress=progress
-            )  # fmt: skip
+        shared[key] = held_out_part(spec, plan, data_dir, progress)
     found: Dataset | None = shared[key]
     return found
 

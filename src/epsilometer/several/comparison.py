@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from epsilometer.auditing import RESULTS, STORE, stores_below
+from epsilometer.auditing import RESULTS, STORE
 from epsilometer.auditing.directory import flat
 from epsilometer.errors import InvalidInput
 from epsilometer.figures import RunMarks, SideBySide
 from epsilometer.report import duration
 from epsilometer.rounding import down, up
-from epsilometer.several.listing import FINISHED, STOPPED_EARLY, KnownRun, runs_in
+from epsilometer.several.listing import FINISHED, STOPPED_EARLY, KnownRun
+from epsilometer.several.places import PLACES, places_below, places_in, runs_at
 
 MOST_RUNS = 100
 ABSENT = "–"
@@ -61,7 +62,7 @@ class Comparison:
         told = [self.incomparable] if self.incomparable else []
         for name, run in zip(self.names, self.runs, strict=True):
             if run.state not in (FINISHED, STOPPED_EARLY):
-                told.append(f"{name}: not finished ({run.state}, {run.progress} trials), so there is no bound yet")
+                told.append(f"{name}: not finished ({run.state}, {run.done_so_far}), so there is no bound yet")
             if run.has_faults:
                 told.append(f"{name}: a fault was injected on purpose")
             told += [f"{name}: {remark}" for remark in run.remarks]
@@ -70,11 +71,11 @@ class Comparison:
     def rows(self) -> list[tuple[str, ...]]:
         """What was found, a row each; those that must not be compared are marked."""
         mark = " (not comparable)" if self.incomparable else ""
-        others = [run.proved is not None and run.certified is None for run in self.runs]
+        others = [_other(run) != ABSENT for run in self.runs]
         rows = [
             ("state", *(run.state for run in self.runs)),
-            ("trials", *(run.progress for run in self.runs)),
-            (f"claimed ε{mark}", *(f"{run.claimed:.4g}" for run in self.runs)),
+            (" or ".join(dict.fromkeys(run.counted for run in self.runs)), *(run.progress for run in self.runs)),
+            (f"claimed ε{mark}", *(run.promise for run in self.runs)),
             (f"theory ε ≤{mark}", *(ABSENT if run.upper is None else up(run.upper) for run in self.runs)),
             (f"certified ε ≥{mark}", *(ABSENT if run.certified is None else down(run.certified) for run in self.runs)),
             (f"if DP-SGD ε ≥{mark}", *(ABSENT if run.family is None else down(run.family) for run in self.runs)),
@@ -137,23 +138,26 @@ def compare(given: Sequence[Path]) -> Comparison:
 
 
 def _runs_of(path: Path) -> list[KnownRun]:
-    if path.name in (STORE, RESULTS[0]) and path.is_file():
+    if path.name in (*PLACES, RESULTS[0]) and path.is_file():
         path = path.parent
     if not path.is_dir():
         raise InvalidInput("RUN", str(path), "a run directory", "check the path")
-    stores = [path / STORE] if (path / STORE).is_file() else []
-    found = [run for store in stores for run in runs_in(store)]
+    here = places_in(path)
+    found = [run for place in here for run in runs_at(place)]
     if not found:  # a sweep has its runs below it
-        found = [run for store in stores_below(path)[0] if store not in stores for run in runs_in(store)]
+        found = [run for place in places_below(path)[0] if place not in here for run in runs_at(place)]
     if not found:
-        raise InvalidInput("RUN", str(path), f"a directory with a run in it ({STORE})", "audit --out DIR makes one")
+        raise InvalidInput(
+            "RUN", str(path), f"a directory with a run in it ({STORE})", "audit --out DIR or watch --out DIR makes one"
+        )
     return found
 
 
 def _names(runs: Sequence[KnownRun]) -> tuple[str, ...]:
-    """Directories; with the adversary, and if that is not enough the plan, where one has several runs."""
+    """Directories; with the adversary or the number of a watched training, and if that is not enough the plan, where
+    one has several runs."""
     names = [str(run.where) for run in runs]
-    for more in ([run.adversary for run in runs], [run.fingerprint[:8] for run in runs]):
+    for more in ([run.which for run in runs], [run.fingerprint[:8] for run in runs]):
         counts = Counter(names)
         names = [f"{name}: {word}" if counts[name] > 1 else name for name, word in zip(names, more, strict=True)]
     return tuple(names)
@@ -180,14 +184,14 @@ def shown(value: Any) -> str:
 
 
 def _other(run: KnownRun) -> str:
-    if run.lower is None or run.certified is not None:
+    if run.lower is None or run.certified is not None or run.family == run.proved:
         return ABSENT
     return f"{down(float(run.lower['epsilon']))} ({run.lower['kind']})"
 
 
 def _note(run: KnownRun) -> str:
     if run.lower is None:
-        return f"{run.state}, {run.progress} trials"
+        return f"{run.state}, {run.done_so_far}"
     return "" if run.certified is not None else f"no certified bound ({run.lower['kind']})"
 
 

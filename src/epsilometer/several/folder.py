@@ -18,7 +18,9 @@ from epsilometer.auditing.directory import files_below
 from epsilometer.auditing.lock import is_held
 from epsilometer.auditing.store_file import beside, lock_of
 from epsilometer.errors import EpsilometerError, InvalidInput
-from epsilometer.several.listing import INTERRUPTED, RUNNING, KnownRun, runs_in, small_file
+from epsilometer.several.listing import INTERRUPTED, RUNNING, KnownRun, small_file
+from epsilometer.several.places import PLACES, runs_at
+from epsilometer.watching.settings import FILE
 
 REPORT = "report.html"
 SHOWN = (REPORT, RESULTS[0])  # files of a run that are given out
@@ -61,11 +63,11 @@ class Folder:
     def entries(self) -> tuple[list[Entry], bool]:
         """All that is there now, and whether that is all."""
         with self._looking:
-            found, complete = files_below(self.root, STORE, REPORT)
+            found, complete = files_below(self.root, *PLACES, REPORT)
             end = time.monotonic() + READ_SECONDS
             wheres = sorted({path.parent for path in found})
             entries = [entry for where in wheres for entry in self._entries_in(where, end)]
-            kept = {where / STORE for where in wheres}
+            kept = {where / name for where in wheres for name in PLACES}
             self._seen = {path: seen for path, seen in self._seen.items() if path in kept}
             return entries, complete
 
@@ -81,6 +83,8 @@ class Folder:
 
     def _entries_in(self, where: Path, end: float) -> list[Entry]:
         store = where / STORE
+        if _signature(store) is None and _is_plain(where / FILE):
+            store = where / FILE
         files = tuple(name for name in SHOWN if _is_plain(where / name))
         name = str(where.relative_to(self.root))
         runs, problem = self._read(store, end) if _signature(store) is not None else ((), "")
@@ -93,14 +97,14 @@ class Folder:
 
     def _read(self, store: Path, end: float) -> tuple[tuple[KnownRun, ...], str]:
         if not _is_plain(store) or not (_signature(log := beside(store, "-wal")) is None or _is_plain(log)):
-            return (), f"{STORE} or its log is no plain file"
+            return (), f"{store.name} or its log is no plain file"
         signature = tuple(_signature(path) for path in (store, log, store.with_name(RESULTS[0])))
         seen = self._seen.get(store)
         if seen is None or seen.signature != signature:
             if time.monotonic() > end:
                 return (), _LATER
             try:
-                seen = _Seen(signature, tuple(runs_in(store)), "")
+                seen = _Seen(signature, tuple(runs_at(store)), "")
             except EpsilometerError as error:
                 seen = _Seen(signature, (), str(error))
             self._seen[store] = seen

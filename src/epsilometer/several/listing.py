@@ -30,7 +30,7 @@ class KnownRun:
     state: str
     done: int
     total: int
-    claimed: float  # ε at the plan's δ
+    claimed: float | None  # ε at the plan's δ; none where nothing is promised
     seconds: float
     begun: str
     lower: dict[str, Any] | None = None
@@ -38,6 +38,7 @@ class KnownRun:
     upper: float | None = None
     family: float | None = None
     remarks: tuple[str, ...] = ()
+    counted: str = "trials"  # what `done` and `total` are
 
     @property
     def delta(self) -> float:
@@ -71,7 +72,22 @@ class KnownRun:
 
     @property
     def progress(self) -> str:
-        return f"{self.done} of {self.total}"
+        return f"{self.done} of {self.total}" if self.counted == "trials" else f"{self.done} {self.counted}"
+
+    @property
+    def done_so_far(self) -> str:
+        return f"{self.progress} trials" if self.counted == "trials" else self.progress
+
+    @property
+    def which(self) -> str:
+        """What tells it from another run in the same directory."""
+        number = self.plan.get("training", {}).get("number")
+        return self.adversary if number is None else f"training {number}"
+
+    @property
+    def promise(self) -> str:
+        """What is claimed, in a few letters."""
+        return "–" if self.claimed is None else f"{self.claimed:.4g}"
 
 
 def runs_in(store: Path) -> list[KnownRun]:

@@ -159,15 +159,15 @@ class DpSgdTraining(Subject):
         models = train_many(self.recipe, [data] * len(seeds), seeds, noise_scale=scale)
         return [Trained(self.network, parameters, np.zeros(0)) for parameters in models]
 
-    def require_claim(self, claim: Claim) -> None:
-        if self.recipe.is_accounted:
-            return
-        if claim.relation is Relation.ZERO_OUT:
+    def require_relation(self, relation: Relation) -> None:
+        if not self.recipe.is_accounted and relation is Relation.ZERO_OUT:
             raise InvalidInput(
                 "sampling", self.recipe.sampling, "poisson or full with zero-out: a record that is left out would "
                 "change other batches too", "claim add-remove or replace",
             )  # fmt: skip
-        if isinstance(claim, CurveClaim):
+
+    def require_claim(self, claim: Claim) -> None:
+        if not self.recipe.is_accounted and isinstance(claim, CurveClaim):
             raise InvalidInput(
                 "sampling", self.recipe.sampling, "poisson or full for a curve, which accountants prove for these only",
                 "claim a point instead",

@@ -14,7 +14,7 @@ import numpy as np
 from epsilometer import checks
 from epsilometer.accounting import DpSgd
 from epsilometer.claims import Claim, Floats, Relation, require_same_relation, sensitivity
-from epsilometer.errors import EpsilometerError, InvalidInput
+from epsilometer.errors import EpsilometerError, InvalidInput, one_line
 from epsilometer.mechanisms import CallableMechanism, Gaussian, Mechanism
 from epsilometer.mechanisms.callables import as_rows
 from epsilometer.subjects.access import Access, Controls, Sees
@@ -157,7 +157,8 @@ class Releases(Subject):
         except EpsilometerError:
             raise
         except (Exception, SystemExit) as error:
-            raise TrainingFailed(explained(error, self.released.describe())) from None
+            given = one_line(repr(value), limit=60)
+            raise TrainingFailed(f"{explained(error, self.released.describe())} (it was given {given})") from None
 
     def run(
         self,
@@ -173,10 +174,19 @@ class Releases(Subject):
 
     def ignores_its_seed(self, seed: np.random.SeedSequence) -> bool:
         """Whether two blocks with different seeds are exactly the same, and not because all releases are."""
-        value = self.data.pair[0] if self.data.pair is not None else [0.0] * self.data.entries
+        value = self.data.pair[0] if self.data.pair is not None else as_written(np.zeros(self.data.entries))
         first, second = (self.releases(value, one, min(self.block, 100)) for one in seed.spawn(2))
         alike = first.shape == second.shape and np.array_equal(first, second, equal_nan=True)
         return bool(alike) and len(np.unique(first, axis=0)) > 1
+
+
+def as_written(value: Floats) -> Any:
+    """As people write values: a number, or a list of them.
+
+    >>> as_written(np.zeros(1)), as_written(np.ones(2))
+    (0.0, [1.0, 1.0])
+    """
+    return value.tolist() if len(value) > 1 else float(value[0])
 
 
 def require_data_sets(one: Any, other: Any, relation: Relation) -> None:

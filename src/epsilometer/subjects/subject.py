@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.accounting import DpSgd
-from epsilometer.claims import Claim, Floats
+from epsilometer.claims import Claim, Floats, Relation
 from epsilometer.subjects.access import Access
 from epsilometer.training import Array, Labels, Poisoner
 
@@ -169,6 +169,9 @@ class Subject(ABC):
     def code(self) -> list[Any]:
         """Classes and functions of the user's own that it consists of."""
         return []
+
+    def require_relation(self, relation: Relation) -> None:
+        """Refuse a relation that games which leave a record out cannot play here."""
 
     def require_claim(self, claim: Claim) -> None:
         """Refuse a claim that makes no sense for this subject."""

@@ -118,9 +118,9 @@ def _check_silence(plan: Plan) -> None:
     """World 0 on both sides: a fair test of the scores' order."""
     prepared = plan.prepare()
     game, seeds = plan.game(prepared), np.random.SeedSequence(3).spawn(2 * NULL_TRIALS)
-    insertions = [game.insert(OUT, seed) for seed in seeds]
     trials = [(OUT, index) for index in range(2 * NULL_TRIALS)]
-    scores = np.concatenate(plan.observe(game, trials, insertions, seeds))
+    parties = game.parties([OUT for _ in trials], seeds, seeds)
+    scores = np.concatenate(plan.observe(game, trials, parties, seeds))
     runs = PairedRuns(scores[::2], scores[1::2], plan.relation)
     test = ExactRank().test(runs, PointClaim(0.0, 0.0, plan.relation), confidence=1 - ALPHA, direction="either")
     assert not test.refuted, "scores tell two halves of the same world apart"

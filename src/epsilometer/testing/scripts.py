@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from epsilometer.accounting import DpSgd, account
 from epsilometer.errors import InvalidInput
 from epsilometer.testing.ending import Ending, Property
+from epsilometer.watching.epsilon import promised
 
 _PATIENCE = 30.0  # seconds that a script has to end after it was asked to
 
@@ -77,15 +77,21 @@ def _beside(
 ) -> tuple[str, str]:
     """The ε that is claimed beside the one that the accountant's history amounts to."""
     for one in trainings:
-        if len(one["accounted"]) != 1:
+        spent = promised(one["accounted"], delta)
+        if spent is None:
             kinds = f"{len(one['accounted'])} kinds of steps"
             return "inconclusive", f"{reason}; what ε {kinds} amount to is not compared with {epsilon:g}"
-        sigma, rate, steps = one["accounted"][0]
-        spent = account(DpSgd(rate, sigma, int(steps)), delta).epsilon
-        if spent > epsilon * (1 + 1e-3):
-            stated = f"its own statement (σ = {sigma:g}, q = {rate:g}, {int(steps)} steps)"
-            return "violated", f"{stated} amounts to ε = {spent:.4g} at δ = {delta:g}, more than {epsilon:g}"
+        if spent.epsilon > epsilon * (1 + 1e-3):
+            stated = f"its own statement ({_stated(one['accounted'])})"
+            return "violated", f"{stated} amounts to ε = {spent.epsilon:.4g} at δ = {delta:g}, more than {epsilon:g}"
     return outcome, reason
+
+
+def _stated(history: list[list[float]]) -> str:
+    if len(history) > 1:
+        return f"{len(history)} kinds of steps"
+    sigma, rate, steps = history[0]
+    return f"σ = {sigma:g}, q = {rate:g}, {int(steps)} steps"
 
 
 def _run(words: list[str], place: Path, seconds: float | None) -> tuple[int | None, str]:

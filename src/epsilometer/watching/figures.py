@@ -7,14 +7,14 @@ import math
 import numpy as np
 
 from epsilometer.figures import Figure, Level, Path, Scale, ScaleMark
-from epsilometer.figures.scale import AT_MOST, CLAIMED
+from epsilometer.figures.scale import ASSUMED, AT_MOST, CLAIMED
 from epsilometer.watching.monitor import Monitor, Watched
 
 SHOWN = 60  # steps
 
 
 def figures_of(monitor: Monitor) -> dict[str, Figure]:
-    """Noise of all trainings on one scale, and the evidence against each as its steps came."""
+    """Noise of all trainings on one scale; ε of each, and the evidence against it as its steps came."""
     trainings = list(monitor)
     drawn: dict[str, Figure] = {}
     if trainings:
@@ -23,9 +23,22 @@ def figures_of(monitor: Monitor) -> dict[str, Figure]:
             marks.append(ScaleMark(f"training {i}", one.noise_factor(), AT_MOST, f"{100 * one.confidence:.10g} %"))
         drawn["noise"] = Scale("Noise, as a multiple of what is stated", "noise / stated noise", tuple(marks))
     for i, one in enumerate(trainings, start=1):
+        if (scale := _epsilon(i, one)) is not None:
+            drawn[f"epsilon {i}"] = scale
         if one.wealth:
             drawn[f"training {i}"] = _path(i, one)
     return drawn
+
+
+def _epsilon(number: int, one: Watched) -> Scale | None:
+    """What its steps show, beside what is promised; none where nothing was measured."""
+    found = one.epsilon()
+    if found.lower is None:
+        return None
+    marks = [ScaleMark("if its steps are Gaussian", found.lower.epsilon, ASSUMED, f"{100 * one.confidence:.10g} %")]
+    if found.upper is not None:
+        marks.append(ScaleMark("promised", found.upper.epsilon, AT_MOST, f"{found.upper.accountant}, as accounted"))
+    return Scale(f"ε of training {number} at δ = {found.lower.delta:g}", "ε", tuple(marks))
 
 
 def _path(number: int, one: Watched) -> Path:

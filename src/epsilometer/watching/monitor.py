@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,8 @@ from epsilometer.bounds import StepProcess, share_refuted_in_steps
 from epsilometer.bounds.step_process import e_value
 from epsilometer.claims import GaussianClaim, StepClaim
 from epsilometer.rounding import simulated
-from epsilometer.watching.checks.names import UNMENDED
+from epsilometer.watching.checks.names import FAILED, IGNORED, UNMENDED
+from epsilometer.watching.epsilon import DELTA, EpsilonOfTraining, epsilon_of_training
 from epsilometer.watching.recording import (
     Checked,
     Ended,
@@ -40,6 +41,7 @@ class Watched:
     made: MadePrivate
     process: StepProcess
     confidence: float
+    delta: float = DELTA
     pid: int = 0
     vacuous: int = 0  # steps that state no noise
     not_audited: str = ""
@@ -51,6 +53,7 @@ class Watched:
     wealth: list[float] = field(default_factory=list)  # the logarithm of the e-value after every step
     _stated: dict[float, float] = field(default_factory=dict)
     _factor: tuple[int, float] = (0, math.inf)
+    _epsilon: EpsilonOfTraining | None = None  # once the training has ended
 
     def add(self, step: Step) -> None:
         """One more step; one that states no noise promises nothing, and is counted only."""
@@ -103,9 +106,36 @@ class Watched:
             reason = f"{found}, but the training is not what is accounted for: failed checks: {names}"
             return Verdict(Outcome.INCONCLUSIVE, reason, power)
         if power >= ENOUGH_POWER:
-            return Verdict(Outcome.CONSISTENT, f"{found}; {half}", power)
+            names = ", ".join(dict.fromkeys(one["name"] for one in self.checks if one["status"] == IGNORED))
+            accepted = f"; failed checks that are ignored: {names}" if names else ""
+            return Verdict(Outcome.CONSISTENT, f"{found}; {half}{accepted}", power)
         remedy = "train longer, or use more canaries"
         return Verdict(Outcome.INCONCLUSIVE, f"{found}; no more than {half}; {remedy}", power)
+
+    def epsilon(self) -> EpsilonOfTraining:
+        """ε of the whole training, as far as it is known; an accountant's history comes with the end."""
+        if self._epsilon is not None:
+            return self._epsilon
+        why = self._says_nothing()
+        if why:
+            return EpsilonOfTraining(why=why.removeprefix("not audited, because "))
+        found = epsilon_of_training(
+            self.history,
+            self.noise_factor(),
+            noise_multiplier=max(self._stated),
+            steps=self.process.steps,
+            scores=self.process.steps * self.made.canaries,
+            delta=self.delta,
+            sure=self.confidence,
+            failed=[one["name"] for one in self.checks if one["status"] in (FAILED, IGNORED)],
+        )
+        if self.ended:
+            self._epsilon = found
+        return found
+
+    def headline(self) -> str:
+        """The verdict, and ε beside what is promised."""
+        return f"{self.verdict()}. {self.epsilon()}."
 
     def _noise(self) -> str:
         low, high = min(self._stated), max(self._stated)
@@ -126,8 +156,8 @@ class Watched:
 
     @property
     def faults(self) -> list[dict[str, str]]:
-        """Checks that failed, of those that some version of the library passes."""
-        return [one for one in self.checks if one["status"] == "failed" and one["name"] not in UNMENDED]
+        """Checks that failed and are not ignored, of those that some version of the library passes."""
+        return [one for one in self.checks if one["status"] == FAILED and one["name"] not in UNMENDED]
 
     def to_dict(self) -> dict[str, Any]:
         verdict = self.verdict()
@@ -147,7 +177,8 @@ class Watched:
             "refuted_at": self.process.refuted_at,
             "noise_factor": self.noise_factor(),
             "confidence": self.confidence,
-            "headline": str(verdict),
+            "headline": self.headline(),
+            "epsilon": self.epsilon().to_dict(),
             "verdict": verdict.outcome.value,
             "reason": verdict.reason,
             "power": verdict.power,
@@ -177,10 +208,10 @@ class Watched:
 
 
 class Monitor:
-    """Takes the records of all processes of a command, or of one."""
+    """Takes the records of all processes of a command, or of one. Checks that are `ignored` may fail, and are shown."""
 
-    def __init__(self, confidence: float = 0.95) -> None:
-        self.confidence = confidence
+    def __init__(self, confidence: float = 0.95, delta: float = DELTA, ignored: Collection[str] = ()) -> None:
+        self.confidence, self.delta, self.ignored = confidence, delta, ignored
         self.processes: dict[str, Started] = {}
         self.libraries: list[Imported] = []
         self.trainings: dict[tuple[str, int], Watched] = {}
@@ -197,7 +228,7 @@ class Monitor:
                 import epsilometer.auditing.verdict  # noqa: F401 (takes its time, while the training goes on)
 
                 pid = self.processes[source].pid if source in self.processes else 0
-                watched = Watched(record, StepProcess(confidence=self.confidence), self.confidence, pid)
+                watched = Watched(record, StepProcess(confidence=self.confidence), self.confidence, self.delta, pid)
                 self.trainings[source, record.training] = watched
                 return watched
             case NotAudited(training=0):
@@ -209,9 +240,8 @@ class Monitor:
     def __iter__(self) -> Iterator[Watched]:
         return iter(self.trainings.values())
 
-    @staticmethod
     def _of_training(
-        record: Step | NotAudited | Checked | FirstNoise | Ended, watched: Watched | None
+        self, record: Step | NotAudited | Checked | FirstNoise | Ended, watched: Watched | None
     ) -> Watched | None:
         if watched is None:  # of a damaged recording
             return None
@@ -221,9 +251,14 @@ class Monitor:
             case NotAudited():
                 watched.not_audited = record.reason
             case Checked():
-                watched.checks += record.checks
+                watched.checks += [self._accepted(check) for check in record.checks]
             case FirstNoise():
                 watched.first_noise = record.values
             case Ended():
                 watched.ended, watched.unseen, watched.history = True, record.unseen, record.history
         return watched
+
+    def _accepted(self, check: dict[str, str]) -> dict[str, str]:
+        """The same, with its status changed if it failed and is ignored."""
+        failed = check["status"] == FAILED and check["name"] in self.ignored
+        return {**check, "status": IGNORED} if failed else check

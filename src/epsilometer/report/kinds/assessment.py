@@ -30,7 +30,7 @@ def _nist(document: Document) -> list[tuple[str, str]]:
     plan, claim, low = document["plan"], document["claim"], document["lower_bound"]
     form = "a whole curve" if claim["form"] != "point" else "a point only; no curve is claimed"
     upper = document["upper_bound"]
-    accountant = NOT_MEASURED + ": the training does not say how much noise it adds to what"
+    accountant = NOT_MEASURED + ": it is not stated how much noise is added to what"
     if upper is not None:
         caveat = f"; {upper['caveat']}" if upper["caveat"] else ""
         accountant = (

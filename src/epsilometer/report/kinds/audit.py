@@ -91,8 +91,9 @@ def _person(document: Document) -> list[Block]:
         ),
         Numbers("The best possible attacker", promise_table(_numbers(document["means"]))),
         Words(
-            f"Odds and beliefs hold but for a probability of δ = {delta:g}. A curve promises more than its point, so "
-            "its limits can be lower. The certified bound is the best promise that this audit leaves possible; it is "
+            f"Odds and beliefs hold but for a probability of δ = {delta:g}. A whole curve promises more than its "
+            "point (ε, δ), so an attacker gets less far: where only the point is known, the point's column is what can "
+            "be said. The certified bound is the best promise that this audit leaves possible; it is "
             "not what an attacker has reached, which the next table has."
         ),
     ]
@@ -170,7 +171,7 @@ def _utility(document: Document) -> list[Block]:
 def _accountants(document: Document) -> list[Block]:
     found = document["accountants"]
     if not found:
-        return [Words("None can be compared: the training does not say how much noise it adds to what.")]
+        return [Words("None can be compared: it is not stated how much noise is added to what.")]
     rows = tuple((one["name"], f"ε ≤ {up(float(one['epsilon']))}", one["caveat"] or "–") for one in found)
     delta = document["claim"]["delta"]
     words = "All are upper bounds for the same mechanism; the smallest valid one is what theory promises."

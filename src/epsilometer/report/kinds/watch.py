@@ -8,6 +8,7 @@ from typing import Any
 from epsilometer.figures import Figure, Table
 from epsilometer.report.kinds.shared import figures_in, flat, told
 from epsilometer.report.page import Block, Code, Drawn, Facts, Numbers, Page, Points, Section, Words
+from epsilometer.rounding import down, up
 
 Document = dict[str, Any]
 LIMITS = (
@@ -38,7 +39,7 @@ def page(document: Document) -> Page:
             "What was run", [Code("The command", shlex.join(document["command"])), Facts("Found", list(flat(settings)))]
         ),
     ]
-    sentences = [f"Training {i}: {one['verdict']}: {one['reason']}." for i, one in enumerate(trainings, start=1)]
+    sentences = [f"Training {i}: {one['headline']}" for i, one in enumerate(trainings, start=1)]
     nothing = "Nothing was audited: no private training was seen."
     return Page(
         title=f"Watched: {shlex.join(document['command'])}",
@@ -53,6 +54,8 @@ def page(document: Document) -> Page:
 
 def _training(number: int, one: Document, figures: dict[str, Figure]) -> Section:
     blocks: list[Block] = [Words(f"{one['verdict']}: {one['reason']}")]
+    blocks += _epsilon(one.get("epsilon"))
+    blocks += [Drawn(figures[name]) for name in (f"epsilon {number}",) if name in figures]
     if f"training {number}" in figures:
         blocks.append(Drawn(figures[f"training {number}"]))
     if one["checks"]:
@@ -62,3 +65,28 @@ def _training(number: int, one: Document, figures: dict[str, Figure]) -> Section
     facts += [(f"settings.{key}", text) for key, text in flat(one["settings"])]
     blocks.append(Facts("What it states, and what was seen", facts))
     return Section(f"Training {number}", blocks)
+
+
+def _epsilon(found: Document | None) -> list[Block]:
+    """What the steps show, what follows from that for the whole training, and what is promised."""
+    if found is None:  # of a version that did not work it out
+        return []
+    step, lower, upper = found["step_strength"], found["family_bound"], found["upper_bound"]
+    missing = f"not measured: {found['not_measured']}"
+    rows = (
+        ("of a step, certified", "not measured" if step is None else f"μ ≥ {down(step['mu'])}"),
+        (
+            f"of the whole training, {found['assumes']}",
+            missing if lower is None else _at(f"≥ {down(lower['epsilon'])}", lower),
+        ),
+        (
+            "promised by what is accounted",
+            "not known" if upper is None else _at(f"≤ {up(float(upper['epsilon']))}", upper),
+        ),
+    )
+    return [Numbers("How much it leaks", Table(("", "found"), rows))]
+
+
+def _at(epsilon: str, bound: Document) -> str:
+    how = bound.get("accountant") or f"{100 * bound['confidence']:.10g} % confidence"
+    return f"ε {epsilon} at δ = {bound['delta']:g} ({bound['relation']}), {how}"

@@ -23,3 +23,9 @@ NAMES = {
     "weights-moved": "did the private steps move the weights?",
     "only-private-steps": "did nothing else move them?",
 }
+JAX = {  # the only ones of JAX trainings besides fresh-noise and size-dependence
+    "independent-steps": "is noise fresh in every step?",
+    "independent-leaves": "is noise fresh in every leaf?",
+}
+
+FAILED, IGNORED = "failed", "ignored"  # what a check that failed is called where its user accepts that
