@@ -27,6 +27,8 @@ class Stream(enum.IntEnum):
     CHECKING = 8  # trials that tell beforehand what an audit could show
     CLIP_NORM = 9  # the training whose gradient norms choose a clip norm
     UTILITY = 10  # trainings that tell how good models are
+    QUERYING = 20  # noisy copies of records that a label-only attack asks about
+    SPLITTING = 21  # which records are tossed for, and which are in no model
 
 
 def seed_of(seed: int, stream: int, *indices: int) -> np.random.SeedSequence:
