@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from noisy_bits import NoisyBits, numbered
 
 from epsilometer.auditing import Local, MemoryStore, SqliteStore
 from epsilometer.data import Dataset
@@ -24,7 +25,6 @@ from epsilometer.membership import (
     run_membership,
     seen_of,
 )
-from noisy_bits import NoisyBits, numbered
 
 SMALL = {"model": {"hidden": [8]}, "training": {"steps": 20}, "membership": {"records": 200, "references": 4}}
 
@@ -139,7 +139,7 @@ def test_too_few_models_or_records_are_refused_before_anything_is_trained() -> N
         run_membership(plan, [Lira()])
     with pytest.raises(InvalidInput, match="population = 0: expected at least 1 for rmia"):
         run_membership(plan, [Rmia()])
-    with pytest.raises(InvalidInput, match="membership.references = 2: expected at least 4 for lira"):
+    with pytest.raises(InvalidInput, match=r"membership.references = 2: expected at least 4 for lira"):
         membership_from_dict({"membership": {"references": 2}}).study()
     with pytest.raises(InvalidInput, match="population = '1 features, 2 classes'"):
         replace(plan, population=numbered(4))

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from noisy_bits import NoisyBits, numbered
 from scipy import stats
 
 from epsilometer.evidence import Coins
 from epsilometer.membership import Attack, LossAttack, MembershipPlan, Seen, run_membership
-from noisy_bits import NoisyBits, numbered
 
 ALPHA, REPETITIONS, EPSILON = 0.05, 400, 1.0
 

@@ -58,6 +58,7 @@ class DataSection(Section):
     path: str | None = None
     classes: list[str | int] | None = None
     per_class: int | None = None
+    clusters: int | None = None
 
     def load(self, data_dir: Path | None = None, progress: Progress | None = None) -> Dataset:
         """The data; `data_dir` is where files may lie, and `progress` is told about downloads."""
@@ -66,6 +67,8 @@ class DataSection(Section):
             return load(**settings, directory=data_dir, progress=progress)
         if "name" in self.model_fields_set and self.name != DataSection().name:
             raise InvalidInput("data.path", self.path, "nothing beside data.name", "remove one of the two")
+        if self.clusters is not None:
+            raise InvalidInput("data.clusters", self.clusters, "nothing beside data.path", "remove one of the two")
         try:
             found = own_data(self.path)
         except InvalidInput as error:

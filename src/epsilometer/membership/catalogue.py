@@ -8,12 +8,24 @@ from typing import Any
 
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.membership.attack import Attack
+from epsilometer.membership.learned import ShadowAttack, WhiteBoxAttack
 from epsilometer.membership.lira import Lira, OfflineLira
 from epsilometer.membership.rmia import Rmia
-from epsilometer.membership.simple import EntropyAttack, LossAttack, ModifiedEntropyAttack
+from epsilometer.membership.simple import EntropyAttack, LabelOnlyAttack, LossAttack, ModifiedEntropyAttack
 
 ATTACKS: dict[str, type[Attack]] = {
-    one.name: one for one in (LossAttack, EntropyAttack, ModifiedEntropyAttack, Lira, OfflineLira, Rmia)
+    one.name: one
+    for one in (
+        LossAttack,
+        EntropyAttack,
+        ModifiedEntropyAttack,
+        LabelOnlyAttack,
+        ShadowAttack,
+        Lira,
+        OfflineLira,
+        Rmia,
+        WhiteBoxAttack,
+    )
 }
 USUAL = ("loss", "modified-entropy", "lira", "lira-offline", "rmia")
 USUAL_ALONE = ("loss", "entropy", "modified-entropy")  # where there are no references

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from epsilometer.claims import Floats
 from epsilometer.membership.attack import Attack, Seen
+from epsilometer.membership.signals import ROBUST
 
 
 @dataclass(frozen=True)
@@ -40,3 +41,21 @@ class ModifiedEntropyAttack(Attack):
 
     def scores(self, seen: Seen) -> Floats:
         return -seen.target["modified_entropy"]
+
+
+@dataclass(frozen=True)
+class LabelOnlyAttack(Attack):
+    """A label that survives noise means member (Choquette-Choo et al. 2021): the share of noisy copies that get it.
+
+    Of two records that survive alike, the one whose own label is right goes first.
+    """
+
+    name: ClassVar[str] = "label-only"
+    summary: ClassVar[str] = (
+        "a label that survives noise means member; no chances are seen (Choquette-Choo et al. 2021)"
+    )
+    asks: ClassVar[bool] = True
+
+    def scores(self, seen: Seen) -> Floats:
+        scores: Floats = seen.target[ROBUST] + seen.target["correct"]
+        return scores

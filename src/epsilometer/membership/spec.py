@@ -25,11 +25,12 @@ from epsilometer.data import Dataset, Progress, own_data, read_pairs
 from epsilometer.errors import InvalidInput
 from epsilometer.membership.attack import Attack
 from epsilometer.membership.catalogue import ATTACKS, USUAL, USUAL_ALONE, attack_named, require_fitting
+from epsilometer.membership.defences import defence_named
 from epsilometer.membership.given import GivenModel
 from epsilometer.membership.plan import MembershipPlan
 from epsilometer.membership.queries import Queries
 from epsilometer.seeds import Stream, seed_of
-from epsilometer.subjects import DpSgdTraining, Entry, Subject
+from epsilometer.subjects import DpSgdTraining, Entry, PlainRecipe, PlainTraining, Subject
 from epsilometer.training import Recipe
 
 NO_CLIPPING = 1e12  # no gradient is as long
@@ -65,6 +66,28 @@ class OwnTraining(TrainingSection):
         return Recipe(records=records, **model, **settings)
 
 
+class DefenceSection(Section):
+    """Training in torch with a defence against membership inference, in place of [model] and [training]; see
+    `PlainRecipe`. `held_out` records are in no model: early stopping and adversarial regularisation need them."""
+
+    name: str | None = None
+    hidden: list[int] = pydantic.Field(default_factory=lambda: [256])
+    activation: str = "tanh"
+    epochs: int = 40
+    batch: int = 100
+    learning_rate: float = 1e-3
+    l2: float | None = None
+    label_smoothing: float | None = None
+    adversarial: float | None = None
+    patience: int | None = None
+    held_out: int | None = None
+
+    def recipe(self) -> PlainRecipe:
+        assert self.name is not None
+        settings = self.model_dump(exclude={"name", "held_out"}, exclude_none=True)
+        return defence_named(self.name, settings)
+
+
 class TargetSection(Section):
     """A given model: `predict`, and files with records that were in its training and others that were not."""
 
@@ -97,6 +120,7 @@ class MembershipSpec(Section):
     model: OwnModel = OwnModel()
     training: OwnTraining = OwnTraining()
     subject: SubjectSection = SubjectSection()
+    defence: DefenceSection = DefenceSection()
     target: TargetSection = TargetSection()
     membership: MembershipSection = MembershipSection()
     settings: dict[str, dict[str, Any]] = pydantic.Field(default_factory=dict)
@@ -106,27 +130,31 @@ class MembershipSpec(Section):
         try:
             return self._study(data_dir, progress)
         except InvalidInput as error:
-            sections = [self.membership, self.target, *([] if self.subject.train else [self.training, self.model])]
-            names = ["membership", "target", "training", "model"]
-            known = {
-                field: f"{name}.{field}"
-                for name, section in zip(names, sections, strict=False)
-                for field in type(section).model_fields
-            } | {"model": "model.name"}
+            own: list[tuple[str, Section]] = [("training", self.training), ("model", self.model)]
+            if self.subject.train is not None or self.defence.name is not None:
+                own = [("defence", self.defence)] if self.defence.name is not None else []
+            sections = [("membership", self.membership), ("target", self.target), *own]
+            known = {field: f"{name}.{field}" for name, section in sections for field in type(section).model_fields} | {
+                "model": "model.name"
+            }
             raise error.renamed(known[error.argument]) if error.argument in known else error from None
 
     def _study(self, data_dir: Path | None, progress: Progress | None) -> Study:
         asked = self.membership
         attacks = self._attacks()
         given = self._given()
-        records, population = self._split(self.data.load(data_dir, progress)) if given is None else given[1:]
+        held_out: Dataset | None = None
+        if given is None:
+            records, population, held_out = self._split(self.data.load(data_dir, progress))
+        else:
+            _, records, population = given
         require_fitting(attacks, asked.references, len(population))
         trains = given is None or asked.references > 0
         queries = None
         if any(attack.asks for attack in attacks):
             queries = Queries(asked.copies, asked.noise, asked.seed)
         plan = MembershipPlan(
-            training=self._training(records) if trains else None,
+            training=self._training(records, held_out) if trains else None,
             population=population,
             targets=asked.targets,
             references=asked.references,
@@ -151,23 +179,31 @@ class MembershipSpec(Section):
             own = error.argument.partition(".")[0] in ATTACKS
             raise error.renamed(f"settings.{error.argument}") if own else error from None
 
-    def _training(self, records: Dataset) -> Subject:
+    def _training(self, records: Dataset, held_out: Dataset | None) -> Subject:
         if self.subject.name is not None:
             raise InvalidInput("subject.name", self.subject.name, "nothing here: models must tell classes apart")
         if self.subject.train is not None:
             return self.subject.training(records)
+        if self.defence.name is not None:
+            return PlainTraining(self.defence.recipe(), records, held_out)
         return own_training(self.training, self.model, records)
 
-    def _split(self, data: Dataset) -> tuple[Dataset, Dataset]:
-        """Records that are tossed for, and others that are in no model."""
+    def _split(self, data: Dataset) -> tuple[Dataset, Dataset, Dataset | None]:
+        """Records that are tossed for, others that are in no model, and those that a defence may look at."""
         population = len(data) // 5 if self.membership.population is None else self.membership.population
         checks.whole("population", population, least=0, most=len(data) - 2)
-        rest = len(data) - population
+        held_out = 0
+        if self.defence.name is not None and self.defence.recipe().needs_held_out:
+            held_out = (len(data) - population) // 3 if self.defence.held_out is None else self.defence.held_out
+            checks.whole("held_out", held_out, least=2, most=len(data) - population - 2)
+        rest = len(data) - population - held_out
         records = rest if self.membership.records is None else self.membership.records
         remedy = f"{data.name} has {len(data)}, of which {population} are the population"
         checks.whole("records", records, least=2, most=rest, remedy=remedy)
         order = np.random.default_rng(seed_of(self.membership.seed, Stream.SPLITTING, 0)).permutation(len(data))
-        return rows_of(data, order[:records]), rows_of(data, order[records : records + population])
+        first, second = records + population, records + population + held_out
+        others = rows_of(data, order[first:second]) if held_out else None
+        return rows_of(data, order[:records]), rows_of(data, order[records:first]), others
 
     def _given(self) -> tuple[GivenModel, Dataset, Dataset] | None:
         asked = self.target
