@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _INFERENCE = (64, 32)  # hidden units of the inference model
 _INFERENCE_STEPS, _COMPARED = 2, 200  # its steps for one of the network, with so many members and as many others
+_INFERENCE_RATE = 1e-4  # slower than the network: a quick one has cliffs, from which the network falls to being wrong
 _VERSION = 1  # raised whenever the same settings would give other models
 
 
@@ -204,7 +205,7 @@ class _Inference:
         self._classes = classes
         self._network = Network((1 + min(3, classes), *_INFERENCE, 1), "relu")
         self._flat = torch.tensor(self._network.initial(rng, 1.0).astype(np.float32), requires_grad=True)
-        self._optimizer = torch.optim.Adam([self._flat], 1e-3)
+        self._optimizer = torch.optim.Adam([self._flat], _INFERENCE_RATE)
 
     def _said(self, chances: torch.Tensor, y: torch.Tensor, flat: torch.Tensor) -> torch.Tensor:
         import torch
