@@ -154,3 +154,19 @@ def test_a_killed_run_goes_on_and_ends_in_the_same(place: Path) -> None:
     for name in ("killed", "whole"):
         subprocess.run([*command, name], cwd=place, check=True, capture_output=True)
     assert (place / "killed" / "scores.csv").read_bytes() == (place / "whole" / "scores.csv").read_bytes()
+
+
+def test_a_training_of_ones_own(here, place: Path, small: str) -> None:
+    (place / "own.py").write_text(
+        "from sklearn.tree import DecisionTreeClassifier\n"
+        "def train(data, seed):\n"
+        "    x, y = data\n"
+        "    return DecisionTreeClassifier(random_state=seed).fit(x.reshape(len(x), -1), y)\n"
+    )
+    (place / "own.toml").write_text(
+        '[subject]\ntrain = "own.py:train"\nisolation = "here"\n[membership]\nrecords = 300\nreferences = 4\n'
+    )
+    found = json.loads(here("membership", "own.toml", "--attack", "shadow", "--json", *QUIETLY).stdout)
+    assert found["accuracy"]["members"] == 1.0
+    assert found["attacks"][0]["auc"]["value"] > 0.55
+    assert found["lower_bound"]["kind"] == "certified"

@@ -17,6 +17,7 @@ from epsilometer.membership.signals import BLACK_BOX
 
 FEWEST = 40  # examples of a class from which a model of its own is learned
 PENALTY = 1e-3
+MOST = 100_000  # examples: so many tell as much as more, and references come in pairs that fit together
 
 
 class LearnedAttack(Attack):
@@ -31,18 +32,19 @@ class LearnedAttack(Attack):
 
     def scores(self, seen: Seen) -> Floats:
         names = self.features(seen)
-        known, target = seen.references.of(names), seen.target.of(names)
+        used = slice(0, max(2, MOST // len(seen.y) // 2 * 2))
+        known, inside, target = seen.references.models(used).of(names), seen.member[used], seen.target.of(names)
         centre, spread = known.mean(axis=(0, 1)), known.std(axis=(0, 1)) + 1e-12
         known, target = _with_squares((known - centre) / spread), _with_squares((target - centre) / spread)
-        everybody = _weights(known.reshape(-1, known.shape[-1]), seen.member.ravel())
+        everybody = _weights(known.reshape(-1, known.shape[-1]), inside.ravel())
         scores = np.zeros(len(seen.y))
         for label in range(seen.classes):
             rows = seen.y == label
             if not rows.any():
                 continue
-            inside = seen.member[:, rows].ravel()
-            own = len(inside) >= FEWEST and inside.any() and not inside.all()
-            weights = _weights(known[:, rows].reshape(len(inside), -1), inside) if own else everybody
+            these = inside[:, rows].ravel()
+            own = len(these) >= FEWEST and these.any() and not these.all()
+            weights = _weights(known[:, rows].reshape(len(these), -1), these) if own else everybody
             scores[rows] = target[rows] @ weights[:-1] + weights[-1]
         return scores
 

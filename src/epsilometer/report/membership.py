@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.membership import NO_EPSILON, AttackResult, MembershipResult
+from epsilometer.membership import NO_EPSILON, MembershipResult
 from epsilometer.plain import SCHEMA, plain
 from epsilometer.report.document import versions
 from epsilometer.report.files import Written, write_files
@@ -56,7 +56,8 @@ def membership_summary(result: MembershipResult, width: int | None = None) -> st
     for one in result.attacks:
         low, high = one.tpr_at
         rows.append((one.name, f"AUC {one.auc}, balanced accuracy {one.balanced_accuracy.value:.3f}"))
-        rows.append(("", f"TPR {low.tpr} at 0.1 % FPR; {high.tpr} at 1 %"))
+        limits = f"{100 * low.fpr_high:.2g} % and {100 * high.fpr_high:.2g} %"
+        rows.append(("", f"TPR {low.tpr} at 0.1 % FPR; {high.tpr} at 1 % (true FPR at most {limits})"))
         if one.bound is not None:
             rows.append(("", f"certified ε ≥ {down(one.bound.epsilon)}; all bounds hold at once"))
     rows.append(("meaning", NO_EPSILON if result.bound is None else f"{NOT_ALL}."))
@@ -128,14 +129,6 @@ def write_membership_scores(target: Path, result: MembershipResult) -> int:
     columns = membership_columns(result)
     write_columns("scores", target, columns)
     return len(columns["record"])
-
-
-def attack_row(one: AttackResult) -> tuple[str, ...]:
-    """A line of a table."""
-    low, high = one.tpr_at
-    bound = "–" if one.bound is None else down(one.bound.epsilon)
-    return (one.name, f"{one.auc.value:.3f}", f"{one.balanced_accuracy.value:.3f}", _percent(low.tpr.value),
-            _percent(high.tpr.value), bound)  # fmt: skip
 
 
 def _percent(share: float) -> str:
