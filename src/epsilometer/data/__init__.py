@@ -9,6 +9,7 @@ from pathlib import Path
 from epsilometer.data.adult import adult
 from epsilometer.data.cifar10 import cifar10
 from epsilometer.data.cifar10_features import cifar10_features
+from epsilometer.data.cifar100 import cifar100
 from epsilometer.data.dataset import Dataset
 from epsilometer.data.digits import digits
 from epsilometer.data.download import Progress
@@ -36,6 +37,7 @@ DATASETS: dict[str, Source] = {
     "fashion-mnist": Source("60,000 pictures of clothes, 784 pixels, 10 classes", FASHION_MNIST.load),
     "cifar10": Source("50,000 colour images, 3 × 32 × 32, 10 classes", cifar10),
     "cifar10-features": Source("CIFAR-10 seen by a small CNN trained on CIFAR-100: 128 features", cifar10_features),
+    "cifar100": Source("50,000 colour images, 3 × 32 × 32, 100 classes", cifar100),
     "purchase100": Source("10,000 shoppers, 600 binary features, 100 classes", purchase100),
     "texas100": Source("10,000 hospital stays, 6,169 binary features, 100 classes", texas100),
     "location30": Source("5,010 people's check-ins, 446 binary features, 30 classes", location30, parts=(TRAIN,)),

@@ -83,7 +83,7 @@ class Roc(Figure):
             shown = [max(x, self.least) for x in one.fpr], [max(y, self.least) for y in one.tpr]
             (drawn,) = ax.plot(*shown, color=colour, linestyle=style, linewidth=1.4, label=one.label,
                                drawstyle="steps-post")  # fmt: skip
-            drawn.set_gid(f"marks-{i}")
+            drawn.set_gid(f"mark-{i}")
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlim(*ends)

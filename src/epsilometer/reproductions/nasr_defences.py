@@ -15,7 +15,8 @@ from epsilometer.training import Recipe
 PAPER = {"none": 0.676, "adversarial": 0.516}  # attack accuracy on Purchase100; test accuracy 80.1 and 76.5 %
 RECORDS, HELD_OUT, POPULATION = 12_000, 6000, 2000
 ATTACKS = ("loss", "modified-entropy", "shadow", "rmia")
-DP_SGD = "dp-sgd"
+LEARNED = "shadow"  # an attack model that is learned, as the paper's is
+DP_SGD, EPOCHS = "dp-sgd", 60
 
 
 def _measure(cell: Cell, session: Session) -> Row:
@@ -26,19 +27,21 @@ def _measure(cell: Cell, session: Session) -> Row:
     found = attacked(plan, ATTACKS, session)
     by_name = {f"{one.name}_attack": one.balanced_accuracy.value for one in found.attacks}
     best = max(found.attacks, key=lambda one: one.balanced_accuracy.value)
+    learned = found.attack(LEARNED).balanced_accuracy
     details = {
         "train": found.train_accuracy,
         "test": found.test_accuracy,
-        "attack": best.balanced_accuracy.value,
-        "attack_low": best.balanced_accuracy.low,
-        "attack_high": best.balanced_accuracy.high,
+        "attack": learned.value,
+        "attack_low": learned.low,
+        "attack_high": learned.high,
+        "best": best.balanced_accuracy.value,
         "by": best.name,
         **by_name,
         "tpr_at_1": found.strongest.tpr_at[-1].tpr.value,
         "certified": found.bound and found.bound.epsilon,
         "theory": found.theory and found.theory.epsilon,
     }
-    return Row(cell, PAPER.get(cell["defence"]), best.balanced_accuracy.value, details)
+    return Row(cell, PAPER.get(cell["defence"]), learned.value, details)
 
 
 def _training(defence: str, records: Dataset, held_out: Dataset) -> Subject:
@@ -48,11 +51,16 @@ def _training(defence: str, records: Dataset, held_out: Dataset) -> Subject:
             model="mlp", hidden=(128,), activation="tanh", initialisation="random",
         )  # fmt: skip
         return DpSgdTraining(recipe, records, share=0.5)
-    return PlainTraining(defence_named(defence, {"hidden": (128,), "epochs": 30, "batch": 200}), records, held_out)
+    return PlainTraining(defence_named(defence, {"hidden": (128,), "epochs": EPOCHS, "batch": 200}), records, held_out)
 
 
 def _draw(rows: Sequence[Row]) -> Lines:
-    names = (("attack", "attack accuracy"), ("test", "test accuracy"), ("train", "training accuracy"))
+    names = (
+        ("attack", "learned attack"),
+        ("best", "best attack"),
+        ("test", "test accuracy"),
+        ("train", "training accuracy"),
+    )
     return chart("Defences: accuracy and attack", rows, "defence", "defence", "share", *names)
 
 
@@ -62,12 +70,14 @@ NASR_DEFENCES = Reproduction(
     about=(
         "The paper has an attack accuracy of 67.6 % without and 51.6 % with adversarial regularisation on Purchase100, "
         "with test accuracies of 80.1 and 76.5 %. Here: market baskets (not Purchase), a network 600-128-100, 6,000 "
-        "members, a smaller inference model, and the best of four attacks, each at a threshold that was chosen on "
-        "other records. An attack that calls whatever is predicted right a member already has ½ + (train − test)/2."
+        "members, and a smaller inference model. Measured is a learned attack (shadow models), as the paper's is, and "
+        "beside it the best of four, each at a threshold that was chosen on other records: those that compare a record "
+        "with references are not fooled as easily (Song & Mittal 2021). Calling whatever is predicted right a member "
+        "already has ½ + (train − test)/2."
     ),
     trials=2,
     cells=tuple({"defence": name} for name in (*DEFENCES, DP_SGD)),
     measure=_measure,
     draw=_draw,
-    shown=("train", "test", "by", "tpr_at_1"),
+    shown=("train", "test", "best", "by"),
 )
