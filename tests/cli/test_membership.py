@@ -82,6 +82,10 @@ def test_what_it_finds_is_printed_written_and_read_again(here, place: Path, smal
     refused = here("membership", small, "--seed", "1", "--out", "kept", *QUIETLY)
     assert refused.returncode == 2
     assert "seed: 0 there, 1 now" in refused.stderr
+    assert here("membership", small, "--seed", "1", "--out", "other", *QUIETLY).returncode == 0
+    beside = here("diff", "kept", "other").stdout
+    assert "verdict\tnone: no claim was tested\tnone: no claim was tested" in beside
+    assert "not comparable" not in beside
 
 
 def test_a_given_model_has_no_epsilon(here, place: Path, given: str) -> None:

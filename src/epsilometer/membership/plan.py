@@ -180,7 +180,7 @@ class MembershipPlan:
             assert self.training is not None
             data, looking = self.data, [_Looking(self) for _ in rest]
             members = [self.member(index) for _, index in rest]
-            insertions = [Insertion(_part(data, member)) for member in members]
+            insertions = [Insertion(data.rows(member)) for member in members]
             self.training.run(insertions, Seeds(self.seed, rest), looking)
             seen |= {trial: one.score() for trial, one in zip(rest, looking, strict=True)}
         return [seen[trial] for trial in trials]
@@ -236,10 +236,6 @@ class MembershipPlan:
 
     def __repr__(self) -> str:
         return f"MembershipPlan({self.words()}; {self.targets} targets, {self.references} references, seed {self.seed})"
-
-
-def _part(data: Dataset, member: Coins) -> Dataset:
-    return Dataset(data.name, data.x[member], data.y[member], data.classes, data.class_names, data.shape)
 
 
 class _Looking(Observer):

@@ -202,8 +202,8 @@ class MembershipSpec(Section):
         checks.whole("records", records, least=2, most=rest, remedy=remedy)
         order = np.random.default_rng(seed_of(self.membership.seed, Stream.SPLITTING, 0)).permutation(len(data))
         first, second = records + population, records + population + held_out
-        others = rows_of(data, order[first:second]) if held_out else None
-        return rows_of(data, order[:records]), rows_of(data, order[records:first]), others
+        others = data.rows(order[first:second]) if held_out else None
+        return data.rows(order[:records]), data.rows(order[records:first]), others
 
     def _given(self) -> tuple[GivenModel, Dataset, Dataset] | None:
         asked = self.target
@@ -242,7 +242,7 @@ class MembershipSpec(Section):
         kept = rng.permutation(np.concatenate([np.arange(len(members)), outside[population:]]))  # files are sorted
         model = GivenModel(Entry.of(asked.predict, "target.predict"), kept < len(members), asked.outputs)
         model.function()  # before anything else is done, whether it can be imported
-        return model, rows_of(both, kept), rows_of(both, outside[:population])
+        return model, both.rows(kept), both.rows(outside[:population])
 
 
 @dataclass(frozen=True)
@@ -260,11 +260,6 @@ def own_training(training: OwnTraining, model: OwnModel, records: Dataset) -> Dp
     """The own engine on records of which each model has a half."""
     recipe = training.recipe(max(1, round(0.5 * len(records))), model.settings())
     return DpSgdTraining(recipe, records, share=0.5)
-
-
-def rows_of(data: Dataset, rows: Any) -> Dataset:
-    """Some records under the same names."""
-    return Dataset(data.name, data.x[rows], data.y[rows], data.classes, data.class_names, data.shape)
 
 
 def parse_membership(text: str | bytes, source: str = "spec") -> MembershipSpec:

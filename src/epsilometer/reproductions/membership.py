@@ -10,7 +10,6 @@ import numpy as np
 from epsilometer.data import Dataset, load
 from epsilometer.figures import Lines, Series
 from epsilometer.membership import AttackResult, MembershipPlan, MembershipResult, attack_named, run_membership
-from epsilometer.membership.spec import rows_of
 from epsilometer.reproductions.reproduction import Row, Session
 from epsilometer.seeds import Stream, seed_of
 
@@ -19,7 +18,7 @@ def split(data: Dataset, seed: int, *sizes: int) -> list[Dataset]:
     """Parts of the data of these sizes, by a permutation of the seed's."""
     order = np.random.default_rng(seed_of(seed, Stream.SPLITTING, 0)).permutation(len(data))
     ends = np.cumsum([0, *sizes])
-    return [rows_of(data, order[begin:end]) for begin, end in itertools.pairwise(ends)]
+    return [data.rows(order[begin:end]) for begin, end in itertools.pairwise(ends)]
 
 
 def retail(session: Session, clusters: int) -> Dataset:

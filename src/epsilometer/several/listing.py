@@ -41,7 +41,8 @@ class KnownRun:
 
     @property
     def delta(self) -> float:
-        return float(self.plan["delta"])
+        """At which the bound holds; a membership run is judged at one that is no part of its plan."""
+        return float((self.lower or self.plan)["delta"])
 
     @property
     def relation(self) -> str:
