@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -169,3 +170,11 @@ def test_specs_say_what_is_wrong_with_them() -> None:
     ):
         with pytest.raises(InvalidInput, match=said):
             parse_membership(text).study()
+
+
+def test_specs_on_its_page_can_be_read() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "membership.md").read_text()
+    specs = [parse_membership(text) for text in re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL)]
+    assert len(specs) == 4
+    assert [attack.name for attack in specs[0]._attacks()] == ["loss", "lira", "rmia", "white-box"]
+    assert specs[3].defence.recipe().adversarial == 3.0
