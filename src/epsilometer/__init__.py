@@ -27,7 +27,7 @@ _HOMES = {
 }
 _ROOMS = (
     "accounting", "adversaries", "auditing", "bounds", "claims", "data", "errors", "evidence", "jax", "mechanisms",
-    "opacus", "report", "subjects", "testing", "training",
+    "membership", "opacus", "report", "subjects", "testing", "training",
 )  # fmt: skip
 __all__ = ["__version__", *sorted(_HOMES), *_ROOMS]  # noqa: PLE0604
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers: a test compare
         evidence,
         jax,
         mechanisms,
+        membership,
         opacus,
         report,
         subjects,

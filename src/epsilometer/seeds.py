@@ -28,6 +28,8 @@ class Stream(enum.IntEnum):
     CLIP_NORM = 9  # the training whose gradient norms choose a clip norm
     UTILITY = 10  # trainings that tell how good models are
     DRAWING = 11  # the game of a trial, where every trial has another
+    QUERYING = 20  # noisy copies of records that a label-only attack asks about
+    SPLITTING = 21  # which records are tossed for, and which are in no model
 
 
 def seed_of(seed: int, stream: int, *indices: int) -> np.random.SeedSequence:

@@ -6,6 +6,7 @@ from epsilometer.figures.grid import Grid, panels
 from epsilometer.figures.lines import Lines, Series
 from epsilometer.figures.path import Level, Path
 from epsilometer.figures.pictures import Pictures
+from epsilometer.figures.roc import Roc, RocCurve
 from epsilometer.figures.rungs import Ladder, Rung
 from epsilometer.figures.scale import Scale, ScaleMark
 from epsilometer.figures.side_by_side import RunMarks, SideBySide
@@ -13,7 +14,8 @@ from epsilometer.figures.trade_off import Curve, Point, TradeOff
 from epsilometer.figures.worlds import Worlds
 
 FIGURES: dict[str, type[Figure]] = {
-    one.kind: one for one in (FalseAlarms, Grid, Ladder, Lines, Path, Pictures, Scale, SideBySide, TradeOff, Worlds)
+    one.kind: one
+    for one in (FalseAlarms, Grid, Ladder, Lines, Path, Pictures, Roc, Scale, SideBySide, TradeOff, Worlds)
 }
 
 __all__ = [
@@ -30,6 +32,8 @@ __all__ = [
     "Path",
     "Pictures",
     "Point",
+    "Roc",
+    "RocCurve",
     "RunMarks",
     "Rung",
     "Scale",

@@ -67,7 +67,8 @@ def _require_stored(directory: Path, document: dict[str, Any]) -> None:
         found = next((run for run in store.runs() if run.fingerprint == document["plan_sha256"]), None)
     end = None if found is None else found.conclusion
     shown = (document.get("verdict"), document.get("lower_bound"))
-    if end is None or (end["verdict"]["outcome"], end["lower_bound"]) != shown:
+    outcome = None if end is None or end["verdict"] is None else end["verdict"]["outcome"]
+    if end is None or (outcome, end["lower_bound"]) != shown:
         path = directory / RESULTS[0]
         remedy = "run the audit again, which writes it anew"
         raise InvalidInput("DIR", str(path), f"what {STORE} beside it holds", remedy)
