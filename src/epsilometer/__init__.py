@@ -27,7 +27,7 @@ _HOMES = {
 }
 _ROOMS = (
     "accounting", "adversaries", "auditing", "bounds", "claims", "data", "errors", "evidence", "instances", "jax",
-    "mechanisms", "opacus", "report", "subjects", "testing", "training",
+    "mechanisms", "membership", "opacus", "report", "subjects", "testing", "training",
 )  # fmt: skip
 __all__ = ["__version__", *sorted(_HOMES), *_ROOMS]  # noqa: PLE0604
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers: a test compare
         instances,
         jax,
         mechanisms,
+        membership,
         opacus,
         report,
         subjects,

@@ -339,12 +339,17 @@ class Membership(Drawable):
     Membership(3 records, 1 member)
     """
 
+    worlds: ClassVar[tuple[int, ...]] = (IN,)
     scores: Floats
     member: NDArray[np.bool_]
 
     def __init__(self, scores: ArrayLike, member: ArrayLike) -> None:
         object.__setattr__(self, "scores", as_scores("scores", scores))
         object.__setattr__(self, "member", as_coins("member", member, len(self.scores)))
+
+    def as_pairs(self) -> PairedRuns:
+        """As if they were independent trials: for accuracies and curves, and for nothing else."""
+        return PairedRuns(self.scores[~self.member], self.scores[self.member])
 
     def figure(self) -> Worlds:
         outs, ins = self.scores[~self.member], self.scores[self.member]
@@ -357,6 +362,10 @@ class Membership(Drawable):
 
 Evidence = PairedRuns | CoinFlips  # what games end in
 KINDS: dict[str, type[Evidence]] = {kind.__name__: kind for kind in (PairedRuns, OneRun, PerStep)}
+WORLDS: dict[str, tuple[int, ...]] = {  # of which a stored run has trials, by the name of its evidence
+    Membership.__name__: Membership.worlds,
+    **{name: kind.worlds for name, kind in KINDS.items()},
+}
 
 
 def toss_coins(seed: int, index: int, canaries: int) -> Coins:

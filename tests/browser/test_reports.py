@@ -12,8 +12,9 @@ from epsilometer.auditing import run, spec_from_dict
 from epsilometer.auditing.mechanism_audit import audit_mechanism
 from epsilometer.bounds.calibration import calibrate_bounds, false_alarms, laplace
 from epsilometer.figures import Figure
+from epsilometer.membership import membership_from_dict, run_membership
 from epsilometer.plain import plain
-from epsilometer.report import to_json, versions
+from epsilometer.report import membership_to_json, to_json, versions
 from epsilometer.report.html import render
 from epsilometer.report.kinds import page_of
 from epsilometer.report.page import Drawn, Page
@@ -58,6 +59,13 @@ def reproduction(place: Path) -> dict[str, Any]:
     return json.loads((place / "result.json").read_bytes())
 
 
+def membership() -> dict[str, Any]:
+    small = {"records": 200, "references": 4, "attacks": ["loss", "lira"], "subgroup": 20}
+    study = membership_from_dict({"training": {"steps": 20}, "membership": small}).study()
+    found = run_membership(study.plan, study.attacks, subgroup=study.subgroup)
+    return membership_to_json(found, BAD) | {"attacked": BAD}
+
+
 def calibration() -> dict[str, Any]:
     cells = calibrate_bounds(
         repetitions=5, trials=20, bounds=["union-bound", "best-on-same"], mechanisms=[laplace(1.0)]
@@ -91,6 +99,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Page, Pat
         "reproduction": reproduction(tmp_path_factory.mktemp("reproduction")),
         "calibration": calibration(),
         "watch": watch(),
+        "membership": membership(),
     }
     documents["audit"]["training"] = BAD
     found = {}
@@ -102,7 +111,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Page, Pat
     return found
 
 
-KINDS = ("audit", "mechanism", "ladder", "reproduction", "calibration", "watch")
+KINDS = ("audit", "mechanism", "ladder", "reproduction", "calibration", "watch", "membership")
 MARKS = """svg => [...svg.querySelectorAll('[id*="-mark-"]')].length
     + [...svg.querySelectorAll('[id*="-marks-"]')].reduce((sum, one) => sum + one.querySelectorAll('use').length, 0)"""
 

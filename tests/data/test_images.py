@@ -166,3 +166,40 @@ def test_a_truncated_archive_is_an_error(folder: Path) -> None:
     path.write_bytes(path.read_bytes()[:-2000])
     with pytest.raises(InvalidInput, match="an archive with"):
         load("cifar10", directory=folder, download=False)
+
+
+def cifar100_files(names: int = 100) -> dict[str, bytes]:
+    fine = np.arange(50, dtype=np.uint8) * 2
+    table = np.concatenate([fine[:, None] // 5, fine[:, None], COLOURS.reshape(50, -1)], axis=1)
+    words = "".join(f"class_{number}\n" for number in range(names)).encode()
+    return {"train.bin": table.tobytes(), "test.bin": table[:20].tobytes(), "fine_label_names.txt": words}
+
+
+def test_cifar100_has_fine_classes_packed_or_not(folder: Path) -> None:
+    write_archive(folder / "cifar-100-binary.tar.gz", cifar100_files())
+    train, test = (load("cifar100", part=part, directory=folder, download=False) for part in ("train", "test"))
+    assert (len(train), len(test), train.classes, train.shape) == (50, 20, 100, (3, 32, 32))
+    assert np.array_equal(train.x, COLOURS.reshape(50, -1).astype(np.float32) / 255)
+    assert train.y.tolist() == list(range(0, 100, 2))
+    assert train.class_names[98] == "class_98"
+    (folder / "cifar-100-binary.tar.gz").unlink()
+    for name, data in cifar100_files().items():
+        (folder / name).write_bytes(data)
+    assert load("cifar100", directory=folder, download=False).fingerprint() == train.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (cifar100_files() | {"train.bin": b"123"}, "records of 3074 bytes"),
+        (cifar100_files(99), "100 names of classes .99 different names"),
+        ({"train.bin": b""}, "no fine_label_names.txt in it"),
+    ],
+)
+def test_broken_files_of_cifar100_are_named_in_one_line(folder: Path, files: dict[str, bytes], words: str) -> None:
+    write_archive(folder / "cifar-100-binary.tar.gz", files)
+    with pytest.raises(InvalidInput, match=words):
+        load("cifar100", directory=folder, download=False)
+    (folder / "cifar-100-binary.tar.gz").unlink()
+    with pytest.raises(InvalidInput, match=r"cifar-100-binary\.tar\.gz in"):
+        load("cifar100", directory=folder, download=False)

@@ -105,6 +105,15 @@ def test_baskets_are_clustered_once(folder: Path, cache: Path) -> None:
     written = kept.stat().st_mtime_ns
     assert load("retail", directory=folder).fingerprint() == train.fingerprint()  # the same baskets in another format
     assert [one.stat().st_mtime_ns for one in (cache / "retail").iterdir()] == [written]
+    few = load("retail", directory=folder, clusters=7)
+    assert few.classes == 7
+    assert few.fingerprint() != train.fingerprint()
+    assert np.array_equal(few.x, train.x)  # the same baskets, other classes
+    for wrong in (1, 101):
+        with pytest.raises(InvalidInput, match=f"data.clusters = {wrong}: expected a whole number from 2 to 100"):
+            load("retail", directory=folder, clusters=wrong)
+    with pytest.raises(InvalidInput, match=r"data.clusters = 7: expected nothing: the classes of digits are given"):
+        load("digits", clusters=7)
     kept.write_bytes(b"damaged")
     assert load("retail", directory=folder).fingerprint() == train.fingerprint()
 

@@ -22,7 +22,7 @@ from epsilometer.auditing.store import MemoryStore, Store
 from epsilometer.auditing.tally import Tally
 from epsilometer.auditing.verdict import Verdict, decide
 from epsilometer.auditing.work import Preparation, Work
-from epsilometer.bounds import ClaimTest, Kind, LowerBound, NoiseLimit, Sequential, largest_noise_multiplier
+from epsilometer.bounds import ClaimTest, ExactRank, Kind, LowerBound, NoiseLimit, Sequential, largest_noise_multiplier
 from epsilometer.claims import Claim
 from epsilometer.errors import unknown_name
 from epsilometer.evidence import Evidence
@@ -30,6 +30,10 @@ from epsilometer.figures import Drawable, Figure
 
 if TYPE_CHECKING:
     from epsilometer.auditing.utility import Accuracy
+
+# Simulated audits that should exceed the level of a test, for each noise multiplier that is tried. A limit pays for how
+# few they are: it is as valid as with four times as many, loses .3 to .8 % of ε, and takes a fourth of the time.
+LIMITING = 250
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -187,6 +191,9 @@ def _noise_limit(plan: Plan, evidence: Evidence) -> NoiseLimit | None:
     mechanism, method = plan.subject.mechanism, plan.planned_method
     if mechanism is None or plan.subject.caveat or not evidence.independent or isinstance(method, Sequential):
         return None
+
+    if isinstance(method, ExactRank):
+        method = replace(method, simulations=min(method.simulations, math.ceil(LIMITING / (1.0 - plan.confidence))))
 
     def curve_of(noise_multiplier: float) -> Claim:
         return curve(replace(mechanism, noise_multiplier=noise_multiplier), plan.relation)

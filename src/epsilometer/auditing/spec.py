@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pydantic
 from pydantic import BaseModel, ConfigDict
@@ -32,14 +32,17 @@ from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import Access, CallableTraining, Controls, DpSgdTraining, Entry, Faults, Sees, Subject
 from epsilometer.training import Recipe, is_module, median_gradient_norm, register, within_budget
 
+AnySpec = TypeVar("AnySpec", bound="Section")
 USUAL, USUAL_BLACK_BOX = "gradient", "clipbkd"  # adversaries, where a spec names none
 
 
-class _Section(BaseModel):
+class Section(BaseModel):
+    """Keys of a spec: no others, and of no other type."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class ClaimSection(_Section):
+class ClaimSection(Section):
     """What the training promises. Of `epsilon` and `training.noise_multiplier` at least one may be left out."""
 
     epsilon: float | None = None
@@ -48,7 +51,7 @@ class ClaimSection(_Section):
     form: Literal["curve", "point"] | None = None
 
 
-class DataSection(_Section):
+class DataSection(Section):
     """A data set by name; or a file of the user's own: .npz, .csv or .parquet."""
 
     name: str = "digits"
@@ -56,9 +59,37 @@ class DataSection(_Section):
     classes: list[str | int] | None = None
     per_class: int | None = None
     held_out: int | None = None
+    clusters: int | None = None
+
+    def load(self, data_dir: Path | None = None, progress: Progress | None = None) -> Dataset:
+        """The data; `data_dir` is where files may lie, and `progress` is told about downloads.
+
+        With records that are to be held out, which come behind the others of their class.
+        """
+        per_class, held_out = self.per_class, self.held_out
+        if held_out is not None:
+            checks.whole("data.held_out", held_out, least=1, most=10**9)
+            per_class = None if per_class is None else checks.whole("data.per_class", per_class, least=1) + held_out
+        data = self._named(per_class, data_dir, progress) if self.path is None else self._own(self.path, per_class)
+        return data if held_out is None else data.holding_out(held_out)
+
+    def _named(self, per_class: int | None, data_dir: Path | None, progress: Progress | None) -> Dataset:
+        chosen = {"name": self.name, "classes": self.classes, "per_class": per_class, "clusters": self.clusters}
+        return load(**chosen, directory=data_dir, progress=progress)  # type: ignore[arg-type]
+
+    def _own(self, path: str, per_class: int | None) -> Dataset:
+        if "name" in self.model_fields_set and self.name != DataSection().name:
+            raise InvalidInput("data.path", path, "nothing beside data.name", "remove one of the two")
+        if self.clusters is not None:
+            raise InvalidInput("data.clusters", self.clusters, "nothing beside data.path", "remove one of the two")
+        try:
+            found = own_data(path)
+        except InvalidInput as error:
+            raise error.renamed("data.path") if error.argument == "data" else error from None
+        return found.subset(self.classes, per_class)
 
 
-class ModelSection(_Section):
+class ModelSection(Section):
     """The model by name; or `mymodule:Net`, a torch module made from (features, classes)."""
 
     name: str = "logistic"
@@ -70,8 +101,13 @@ class ModelSection(_Section):
     init_seed: int = 0
     precision: str = "float32"
 
+    def settings(self) -> dict[str, Any]:
+        """As a recipe has them; a module of the user's own is made known."""
+        given = self.model_dump()
+        return given | {"model": _known(given.pop("name")), "hidden": tuple(given["hidden"])}
 
-class TrainingSection(_Section):
+
+class TrainingSection(Section):
     sample_rate: float = 0.1
     steps: int = 100
     learning_rate: float = 2.0
@@ -104,7 +140,7 @@ class AdversarySection(BaseModel):
     name: str | None = None
 
 
-class AuditSection(_Section):
+class AuditSection(Section):
     trials: int | None = None
     confidence: float = 0.95
     seed: int = 0
@@ -114,20 +150,20 @@ class AuditSection(_Section):
     accountant: str = "pld"
 
 
-class AccessSection(_Section):
+class AccessSection(Section):
     """What the training grants to those who attack it: everything, if nothing is said."""
 
     sees: str = Sees.EVERY_MODEL.value
     controls: list[str] = [power.value for power in Controls]
 
 
-class FaultsSection(_Section):
+class FaultsSection(Section):
     """Faults to inject on purpose; see `Faults`."""
 
     noise_scale: float = 1.0
 
 
-class SubjectSection(_Section):
+class SubjectSection(Section):
     """A training of the user's own in place of [model] and [training]; see `CallableTraining`.
 
     If it is DP-SGD, `sample_rate`, `noise_multiplier` and `steps` say what it claims to do, and a curve is claimed.
@@ -159,8 +195,24 @@ class SubjectSection(_Section):
                 raise InvalidInput(f"subject.{name}", None, expected, "a curve follows from the three together")
         return DpSgd(*given)  # type: ignore[arg-type]
 
+    def training(self, data: Dataset) -> CallableTraining:
+        """The training of the user's own on these data, if it can be imported."""
+        assert self.train is not None
+        subject = CallableTraining(
+            train=Entry.of(self.train, "subject.train"),
+            data=data,
+            score=None if self.score is None else Entry.of(self.score, "subject.score"),
+            arguments=self.arguments,
+            isolation=self.isolation,
+            time_limit=self.time_limit,
+            deterministic=self.deterministic,
+            stated=self.stated(),
+        )
+        subject.code()  # before anything else is done, whether they can be imported
+        return subject
 
-class Spec(_Section):
+
+class Spec(Section):
     """A whole spec. Every key has a default; together they are the embedded default audit."""
 
     claim: ClaimSection = ClaimSection()
@@ -200,18 +252,8 @@ class Spec(_Section):
             return self._ridge_plan()
         if self.subject.train is None:
             return self._own_plan(data_dir, progress)
-        data = self._data(data_dir, progress)
-        subject = CallableTraining(
-            train=Entry.of(self.subject.train, "subject.train"),
-            data=data,
-            score=None if self.subject.score is None else Entry.of(self.subject.score, "subject.score"),
-            arguments=self.subject.arguments,
-            isolation=self.subject.isolation,
-            time_limit=self.subject.time_limit,
-            deterministic=self.subject.deterministic,
-            stated=self.subject.stated(),
-        )
-        subject.code()  # before anything else is done, whether they can be imported
+        data = self.data.load(data_dir, progress)
+        subject = self.subject.training(data)
         return self._planned(subject, self._claim_of(subject))
 
     def _require_one_subject(self) -> None:
@@ -250,28 +292,6 @@ class Spec(_Section):
         )
         return self._planned(subject, ridge_claim(subject, self.claim.form, self.claim.relation))
 
-    def _data(self, data_dir: Path | None, progress: Progress | None) -> Dataset:
-        held_out = self.data.held_out
-        data = self._all_data(data_dir, progress)
-        return data if held_out is None else data.holding_out(held_out)
-
-    def _all_data(self, data_dir: Path | None, progress: Progress | None) -> Dataset:
-        """With the records that are to be held out, which come behind the others of their class."""
-        per_class, held_out = self.data.per_class, self.data.held_out
-        if held_out is not None:
-            checks.whole("data.held_out", held_out, least=1, most=10**9)
-            per_class = None if per_class is None else checks.whole("data.per_class", per_class, least=1) + held_out
-        if self.data.path is None:
-            chosen = {"name": self.data.name, "classes": self.data.classes, "per_class": per_class}
-            return load(**chosen, directory=data_dir, progress=progress)  # type: ignore[arg-type]
-        if "name" in self.data.model_fields_set and self.data.name != DataSection().name:
-            raise InvalidInput("data.path", self.data.path, "nothing beside data.name", "remove one of the two")
-        try:
-            found = own_data(self.data.path)
-        except InvalidInput as error:
-            raise error.renamed("data.path") if error.argument == "data" else error from None
-        return found.subset(self.data.classes, per_class)
-
     def _claim_of(self, subject: CallableTraining) -> Claim:
         """The curve of what the training says of itself; or the point that the spec has."""
         relation, epsilon = Relation.of(self.claim.relation), self.claim.epsilon
@@ -309,7 +329,7 @@ class Spec(_Section):
         return replace(adversary, **{count: min(getattr(adversary, count), len(subject.data) // 2)})  # type: ignore[type-var]
 
     def _own_plan(self, data_dir: Path | None, progress: Progress | None) -> Plan:
-        data = self._data(data_dir, progress)
+        data = self.data.load(data_dir, progress)
         relation = Relation.of(self.claim.relation)
         epsilon, noise = self.claim.epsilon, self.training.noise_multiplier
         if epsilon is None and noise is None:
@@ -318,9 +338,8 @@ class Spec(_Section):
         if noise is None:
             assert epsilon is not None
             noise = noise_for(epsilon, self.claim.delta, self.training.sample_rate, self.training.steps, relation)
-        model = self.model.model_dump()
+        model = self.model.settings()
         training = self.training.model_dump(exclude={"noise_multiplier", "budget"})
-        model |= {"model": _known(model.pop("name")), "hidden": tuple(model["hidden"])}
         median = training["clip_norm"] == "median"
         training |= {"clip_norm": 1.0} if median else {}
         recipe = self._affordable(Recipe(records=len(data), noise_multiplier=noise, **model, **training), relation)
@@ -465,9 +484,14 @@ def parse_spec(text: str | bytes, source: str = "spec") -> Spec:
     ...
     epsilometer.errors.InvalidInput: training.learning_rte = 1.0: expected ... did you mean 'learning_rate'?
     """
+    return spec_from_dict(parse_toml(text, source))
+
+
+def parse_toml(text: str | bytes, source: str) -> dict[str, Any]:
+    """The keys of a spec of any kind."""
     try:
         decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        return spec_from_dict(tomllib.loads(decoded, parse_float=lambda number: checks.written(source, number)))
+        return tomllib.loads(decoded, parse_float=lambda number: checks.written(source, number))
     except UnicodeDecodeError:
         raise InvalidInput("SPEC", source, "a TOML file in UTF-8", "save it as UTF-8") from None
     except InvalidInput:
@@ -478,27 +502,37 @@ def parse_spec(text: str | bytes, source: str = "spec") -> Spec:
 
 def read_spec(path: Path) -> Spec:
     """A spec from a file."""
+    return spec_from_dict(read_toml(path))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The keys of a spec of any kind, from a file."""
     try:
         content = path.read_bytes()
     except OSError as error:
         raise InvalidInput("SPEC", str(path), f"a readable file ({error.strerror})") from None
-    return parse_spec(content, path.name)
+    return parse_toml(content, path.name)
 
 
 def spec_from_dict(values: dict[str, Any]) -> Spec:
     """A spec from nested dictionaries."""
+    return validated(Spec, values)
+
+
+def validated(kind: type[AnySpec], values: dict[str, Any]) -> AnySpec:
+    """The same for a spec of any kind."""
     try:
-        return Spec.model_validate(values)
+        return kind.model_validate(values)
     except pydantic.ValidationError as error:
-        raise _explain(error.errors()[0]) from None
+        raise _explain(kind, error.errors()[0]) from None
 
 
-def _explain(error: Any) -> EpsilometerError:
+def _explain(kind: type[Section], error: Any) -> EpsilometerError:
     """pydantic's first complaint as one of our lines."""
     path = [str(part) for part in error["loc"]]
     key = ".".join(path)
     if error["type"] == "extra_forbidden":
-        section: Any = Spec
+        section: Any = kind
         for part in path[:-1]:
             section = section.model_fields[part].annotation
         unknown = unknown_name(key, path[-1], section.model_fields)

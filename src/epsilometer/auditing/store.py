@@ -17,7 +17,7 @@ import numpy as np
 from epsilometer.auditing.work import Preparation, Results, Work
 from epsilometer.claims import Floats
 from epsilometer.errors import EpsilometerError
-from epsilometer.evidence import KINDS, Trial
+from epsilometer.evidence import WORLDS, Trial
 
 
 class StoreError(EpsilometerError):
@@ -44,7 +44,7 @@ class StoredRun:
     @property
     def total(self) -> int:
         """Results that the whole plan has."""
-        return int(self.plan["trials"]) * len(KINDS[self.plan["evidence"]].worlds)
+        return int(self.plan["trials"]) * len(WORLDS[self.plan["evidence"]])
 
 
 class Store(Protocol):

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from epsilometer.adversaries import Adversary
-    from epsilometer.auditing import Executor, Plan, Progress, SqliteStore
+    from epsilometer.auditing import Executor, Plan, Progress, SqliteStore, Work
 
 
 def audit(
@@ -153,9 +153,9 @@ def audit(
                 held_out = partial(held_out_part, written_spec, plan, data_dir, downloads(quiet))
                 result = with_accuracy(result, told, test=held_out, store=store, executor=chosen_executor)
         except KeyboardInterrupt:
-            raise Interrupted(_how_to_continue(out, plan, store)) from None
+            raise Interrupted(how_to_continue(out, plan, store)) from None
         except (StoreError, TrialsFailed) as error:
-            raise EpsilometerError(f"{error}; {_how_to_continue(out, plan, store)}") from None
+            raise EpsilometerError(f"{error}; {how_to_continue(out, plan, store)}") from None
     # Not before the bar is gone: while it lives, it sends what is printed to its own terminal.
     if as_json:
         emit_json(to_json(result))
@@ -186,7 +186,8 @@ def _decided(
     return choice.plan
 
 
-def _how_to_continue(out: Path | None, plan: Plan, store: SqliteStore | None) -> str:
+def how_to_continue(out: Path | None, plan: Work, store: SqliteStore | None) -> str:
+    """What is kept of a run that was stopped, and the command that goes on."""
     trials = 0
     if store is None:
         return _again(False)

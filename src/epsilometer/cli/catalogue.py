@@ -17,7 +17,7 @@ def catalogue(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """List adversaries, bounds, accountants, data sets, models, reproductions, executors and templates.
+    """List adversaries, attacks on membership, bounds, accountants, data sets, models, reproductions and more.
 
     Examples:
 
@@ -33,11 +33,13 @@ def catalogue(
     from epsilometer.auditing.per_step import STEPWISE
     from epsilometer.bounds.catalogue import BOUNDS
     from epsilometer.data import DATASETS
+    from epsilometer.membership import ATTACKS
     from epsilometer.reproductions import REPRODUCTIONS
     from epsilometer.training import MODELS
 
     sections = {
         "adversaries": {name: adversary.summary for name, adversary in ADVERSARIES.items()},
+        "attacks": {name: attack.summary for name, attack in ATTACKS.items()},
         "bounds": {name: entry.summary for name, entry in BOUNDS.items()}
         | {name: method.summary for name, method in STEPWISE.items()},
         "accountants": {name: accountant.summary for name, accountant in ACCOUNTANTS.items()},

@@ -77,10 +77,9 @@ class Dataset:
         checks.whole("row", row, least=0, most=len(self) - 1)
         return self._with(np.delete(self.x, row, axis=0), np.delete(self.y, row))
 
-    def only(self, rows: ArrayLike) -> Dataset:
-        """Only the records of these rows, in this order."""
-        places = np.asarray(rows, np.int64)
-        return self._with(self.x[places], self.y[places])
+    def rows(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Dataset:
+        """Only these records, in this order: row numbers, or a truth value for each."""
+        return self._with(self.x[which], self.y[which])
 
     def with_rows(self, rows: ArrayLike, x: ArrayLike, y: ArrayLike) -> Dataset:
         """The data with record(s) `x` of class(es) `y` in place of the records at `rows`, which are distinct."""

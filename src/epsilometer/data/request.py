@@ -24,6 +24,7 @@ class Request:
     classes: Sequence[str | int] | None = None
     per_class: int | None = None
     files: Files = field(default_factory=Files)
+    clusters: int | None = None  # classes to make, where a data set's classes are clusters
 
     def __post_init__(self) -> None:
         if self.per_class is not None:  # before anything is read or downloaded
@@ -52,3 +53,4 @@ class Source:
     summary: str
     load: Callable[[Request], Dataset]
     parts: tuple[str, ...] = (TRAIN, TEST)
+    clustered: bool = False  # whether its classes are clusters, as many as are asked for

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilometer import checks
 from epsilometer.data.binary_table import BinaryTable
 from epsilometer.data.cached import cached
 from epsilometer.data.dataset import Dataset
@@ -21,25 +22,28 @@ from epsilometer.data.untrusted_files import arrays, contents, reading
 
 BASKETS = Remote("retail.dat.gz", "http://fimi.uantwerpen.be/data/retail.dat.gz")  # no checksum is published
 ITEMS, CLUSTERS = 600, 100
-_RECIPE = "600 commonest items; MiniBatchKMeans(100, random_state=0, n_init=1, batch_size=1024)"
 
 _Baskets = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def retail(request: Request) -> Dataset:
-    """Which of the 600 commonest items are in a basket, and its cluster of 100 by k-means as its class.
+    """Which of the 600 commonest items are in a basket, and its cluster by k-means as its class: one of 100, or of as
+    many as are asked for (2 to 100).
 
     Baskets with none of these items are left out. 10,000 records for training or 10,000 others for testing, by a
     fixed permutation.
     """
+    clusters = CLUSTERS if request.clusters is None else request.clusters
+    checks.whole("data.clusters", clusters, least=2, most=CLUSTERS)
+    recipe = f"600 commonest items; MiniBatchKMeans({clusters}, random_state=0, n_init=1, batch_size=1024)"
     path = request.files.first("retail", BASKETS.file, "retail.dat", "retail_fimi.npz")
     path = path or request.files.get("retail", [BASKETS])[0]
     with reading(path, "market baskets"):
         starts, items = _from_npz(path) if path.suffix == ".npz" else _from_text(path)
-        key = hashlib.sha256(_RECIPE.encode() + starts.tobytes() + items.tobytes()).hexdigest()
-        made = cached("retail", key, lambda: _clustered(starts, items))
+        key = hashlib.sha256(recipe.encode() + starts.tobytes() + items.tobytes()).hexdigest()
+        made = cached("retail", key, lambda: _clustered(starts, items, clusters))
         table = BinaryTable(made["packed"].astype(np.uint8), ITEMS, made["labels"].astype(np.int64))
-    return table.split(request.part).dataset(request, "retail", CLUSTERS)
+    return table.split(request.part).dataset(request, "retail", clusters)
 
 
 def _from_npz(path: Path) -> _Baskets:
@@ -55,7 +59,7 @@ def _from_text(path: Path) -> _Baskets:
     return starts, np.array([int(item) for basket in baskets for item in basket], dtype=np.int64)
 
 
-def _clustered(starts: NDArray[np.int64], items: NDArray[np.int64]) -> dict[str, NDArray[np.generic]]:
+def _clustered(starts: NDArray[np.int64], items: NDArray[np.int64], clusters: int) -> dict[str, NDArray[np.generic]]:
     from scipy.sparse import csr_matrix
     from sklearn.cluster import MiniBatchKMeans
     from threadpoolctl import threadpool_limits
@@ -70,6 +74,6 @@ def _clustered(starts: NDArray[np.int64], items: NDArray[np.int64]) -> dict[str,
     if baskets.shape[0] < CLUSTERS or baskets.shape[1] < ITEMS:
         raise ValueError(f"{baskets.shape[0]} baskets of {baskets.shape[1]} items; {CLUSTERS} of {ITEMS} are needed")
     with threadpool_limits(1):  # sums in one order, whatever the machine
-        means = MiniBatchKMeans(CLUSTERS, random_state=0, n_init=1, batch_size=1024).fit(baskets)
+        means = MiniBatchKMeans(clusters, random_state=0, n_init=1, batch_size=1024).fit(baskets)
     packed = np.packbits(baskets.toarray().astype(np.uint8), axis=1)
     return {"packed": packed, "labels": means.labels_.astype(np.int64)}

@@ -7,6 +7,7 @@ from epsilometer.figures.grid import Grid, panels
 from epsilometer.figures.lines import Lines, Series
 from epsilometer.figures.path import Level, Path
 from epsilometer.figures.pictures import Pictures
+from epsilometer.figures.roc import Roc, RocCurve
 from epsilometer.figures.rungs import Ladder, Rung
 from epsilometer.figures.scale import Scale, ScaleMark
 from epsilometer.figures.side_by_side import RunMarks, SideBySide
@@ -23,6 +24,7 @@ FIGURES: dict[str, type[Figure]] = {
         Lines,
         Path,
         Pictures,
+        Roc,
         Scale,
         SideBySide,
         TradeOff,
@@ -46,6 +48,8 @@ __all__ = [
     "Path",
     "Pictures",
     "Point",
+    "Roc",
+    "RocCurve",
     "RunMarks",
     "Rung",
     "Scale",

@@ -18,12 +18,16 @@ _HOMES = {
     "judged_again": "scores",
     "junit_xml": "junit",
     "log_to_mlflow": "to_mlflow",
+    "membership_summary": "membership",
+    "membership_to_json": "membership",
     "model_card": "markdown",
     "require_mlflow": "to_mlflow",
     "summary": "text",
     "to_json": "document",
     "versions": "document",
     "write_instances": "instances",
+    "write_membership": "membership",
+    "write_membership_scores": "membership",
     "write_results": "files",
     "write_scores": "scores",
 }
@@ -41,12 +45,16 @@ __all__ = [
     "judged_again",
     "junit_xml",
     "log_to_mlflow",
+    "membership_summary",
+    "membership_to_json",
     "model_card",
     "require_mlflow",
     "summary",
     "to_json",
     "versions",
     "write_instances",
+    "write_membership",
+    "write_membership_scores",
     "write_results",
     "write_scores",
 ]
@@ -59,6 +67,12 @@ if TYPE_CHECKING:
     from epsilometer.report.instances import instances_summary, instances_to_json, write_instances
     from epsilometer.report.junit import junit_xml
     from epsilometer.report.markdown import job_summary, model_card
+    from epsilometer.report.membership import (
+        membership_summary,
+        membership_to_json,
+        write_membership,
+        write_membership_scores,
+    )
     from epsilometer.report.outlets import Outlets
     from epsilometer.report.scores import judged_again, write_scores
     from epsilometer.report.text import describe_preview, duration, summary

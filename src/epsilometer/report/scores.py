@@ -30,11 +30,10 @@ def write_scores(target: Path, run: StoredRun, results: Results) -> int:
 
     Of a run that is finished, those that were judged: workers may have been ahead when it stopped.
     """
-    if os.path.lexists(target):
-        raise InvalidInput("export", str(target), "a file that does not exist yet", "name another")
-    writers = {".csv": _csv, ".parquet": _parquet}
-    if target.suffix not in writers:
-        raise InvalidInput("export", str(target), "a name that ends in .csv or .parquet")
+    require_new("export", target)
+    if run.plan["evidence"] not in KINDS:
+        expected = "a run whose trials are scores (those of a membership run are signals of models)"
+        raise InvalidInput("export", str(target), expected, "epsilometer membership --scores writes its scores")
     kind = KINDS[run.plan["evidence"]]
     results = require_scores(results, run.plan["adversary"]["name"], kind.scores_a_trial, OF_A_STORE)
     judged = (run.conclusion or {}).get("judged", run.plan["trials"])
@@ -42,12 +41,26 @@ def write_scores(target: Path, run: StoredRun, results: Results) -> int:
     columns = _pairs(rows) if kind.independent else _by_coins(run.plan, rows)
     if run.plan["group_size"] > 1:  # a bound that did not know would claim too much
         columns["group_size"] = [run.plan["group_size"]] * len(rows)
-    content = writers[target.suffix](columns)
+    write_columns("export", target, columns)
+    return len(columns["score"])
+
+
+def require_new(argument: str, target: Path) -> None:
+    """Refuse a file that exists, or of which it is not clear what to write."""
+    if os.path.lexists(target):
+        raise InvalidInput(argument, str(target), "a file that does not exist yet", "name another")
+    if target.suffix not in (".csv", ".parquet"):
+        raise InvalidInput(argument, str(target), "a name that ends in .csv or .parquet")
+
+
+def write_columns(argument: str, target: Path, columns: Columns) -> None:
+    """Write a table to a new file, CSV or Parquet by its name."""
+    require_new(argument, target)
+    content = csv_of(columns) if target.suffix == ".csv" else _parquet(argument, columns)
     try:
         write_whole(target, content)
     except OSError as error:
-        raise InvalidInput("export", str(target), f"a file to write to ({error.strerror})") from None
-    return len(columns["score"])
+        raise InvalidInput(argument, str(target), f"a file to write to ({error.strerror})") from None
 
 
 def judged_again(target: Path, run: StoredRun) -> str:
@@ -91,7 +104,7 @@ def _columns(names: Iterable[str], rows: list[tuple[Any, ...]]) -> Columns:
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
 
-def _csv(columns: Columns) -> bytes:
+def csv_of(columns: Columns) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -99,15 +112,15 @@ def _csv(columns: Columns) -> bytes:
     return text.getvalue().encode()
 
 
-def _parquet(columns: Columns) -> bytes:
+def _parquet(argument: str, columns: Columns) -> bytes:
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
         raise InvalidInput(
-            "export", ".parquet", "pyarrow to be installed", "pip install 'epsilometer[parquet]', or write .csv"
+            argument, ".parquet", "pyarrow to be installed", "pip install 'epsilometer[parquet]', or write .csv"
         ) from None
-    arrays = {name: np.array(values, np.float64 if name == "score" else np.int64) for name, values in columns.items()}
+    arrays = {name: np.asarray(values) for name, values in columns.items()}
     buffer = io.BytesIO()
     parquet.write_table(pyarrow.table(arrays), buffer)
     return buffer.getvalue()

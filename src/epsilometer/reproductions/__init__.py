@@ -7,6 +7,7 @@ from epsilometer.reproductions.abadi_mnist import ABADI_MNIST
 from epsilometer.reproductions.abadi_parameters import ABADI_PARAMETERS
 from epsilometer.reproductions.annamalai_init import ANNAMALAI
 from epsilometer.reproductions.annamalai_shuffle import SHUFFLE
+from epsilometer.reproductions.carlini_lira import CARLINI_LIRA
 from epsilometer.reproductions.cebere_gcr import GCR
 from epsilometer.reproductions.chaudhuri_sample_size import SAMPLE_SIZE
 from epsilometer.reproductions.directory import VIEWS, has_trials, reproduction_directory, write_rows
@@ -15,8 +16,10 @@ from epsilometer.reproductions.jagielski_figure2 import FIGURE2
 from epsilometer.reproductions.jagielski_table2 import TABLE2
 from epsilometer.reproductions.ladder import ladder, ladder_headline, ladder_of
 from epsilometer.reproductions.nasr_adaptive import NASR_ADAPTIVE
+from epsilometer.reproductions.nasr_defences import NASR_DEFENCES
 from epsilometer.reproductions.nasr_ladder import NASR_LADDER
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
+from epsilometer.reproductions.shokri_classes import SHOKRI_CLASSES
 from epsilometer.reproductions.sweep import Axis, parse_axis, sweep_of
 from epsilometer.reproductions.thudi_instances import THUDI_INSTANCES
 
@@ -36,6 +39,9 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         ABADI_MNIST,
         ABADI_PARAMETERS,
         ABADI_CIFAR10,
+        SHOKRI_CLASSES,
+        NASR_DEFENCES,
+        CARLINI_LIRA,
         THUDI_INSTANCES,
     )
 }

@@ -20,6 +20,7 @@ from epsilometer.several.places import PLACES, places_below, places_in, runs_at
 
 MOST_RUNS = 100
 ABSENT = "–"
+_NO_VERDICT = {FINISHED: "none: no claim was tested"}  # of a run that is not finished there may be one later
 _FOLLOWS = ("claim.sha256", "claim.points")  # from the curve, whose name is a setting
 _HASH = 64  # letters, of which a dozen tell as much
 
@@ -82,7 +83,7 @@ class Comparison:
         ]
         if any(others):
             rows.append((f"other ε{mark}", *(_other(run) for run in self.runs)))
-        rows.append(("verdict", *(run.outcome or _without_a_verdict(run) for run in self.runs)))
+        rows.append(("verdict", *(run.outcome or _NO_VERDICT.get(run.state, "not finished") for run in self.runs)))
         rows.append(("time", *(duration(run.seconds) for run in self.runs)))
         return rows
 
@@ -193,7 +194,3 @@ def _note(run: KnownRun) -> str:
     if run.lower is None:
         return f"{run.state}, {run.done_so_far}"
     return "" if run.certified is not None else f"no certified bound ({run.lower['kind']})"
-
-
-def _without_a_verdict(run: KnownRun) -> str:
-    return "no claim was tested" if run.state == FINISHED else "not finished"

@@ -42,7 +42,8 @@ class KnownRun:
 
     @property
     def delta(self) -> float:
-        return float(self.plan["delta"])
+        """At which the bound holds; a membership run is judged at one that is no part of its plan."""
+        return float((self.lower or self.plan)["delta"])
 
     @property
     def relation(self) -> str:
@@ -155,6 +156,8 @@ def _from_result(path: Path, run: StoredRun) -> tuple[float | None, float | None
         same = document["plan_sha256"] == run.fingerprint and run.conclusion is not None
         if same and document.get("records_sha256", 0) == run.conclusion.get("records_sha256"):  # type: ignore[union-attr]
             return _epsilon(document["worst_case"]), None, ()
+        if same and document["lower_bound"] is None and run.conclusion["lower_bound"] is None:  # type: ignore[index]
+            return _epsilon(document["upper_bound"]), None, ()
         if same and document["lower_bound"]["epsilon"] == run.conclusion["lower_bound"]["epsilon"]:  # type: ignore[index]
             return _epsilon(document["upper_bound"]), _epsilon(document["family_bound"]), ()
     except (ValueError, KeyError, TypeError, RecursionError):

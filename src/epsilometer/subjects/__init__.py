@@ -4,6 +4,7 @@ from epsilometer.subjects.access import Access, Controls, Sees, ThreatModel
 from epsilometer.subjects.callables import ISOLATIONS, LATE, CallableTraining, Records, TrainingFailed
 from epsilometer.subjects.dp_sgd import DpSgdTraining, Faults, Trained, own_training
 from epsilometer.subjects.entry import Entry
+from epsilometer.subjects.plain_training import PlainRecipe, PlainTraining
 from epsilometer.subjects.private_erm import ErmTraining
 from epsilometer.subjects.private_ridge import RidgeTraining
 from epsilometer.subjects.released import Released
@@ -26,6 +27,8 @@ __all__ = [
     "Insertion",
     "Model",
     "Observer",
+    "PlainRecipe",
+    "PlainTraining",
     "Precautions",
     "Records",
     "Released",

@@ -73,17 +73,22 @@ class DpSgdTraining(Subject):
     """DP-SGD by a recipe on data; `faults` are made on purpose, and nobody who plays is told.
 
     `clip_norm_from_data` says that somebody looked at the data to choose the clip norm, which nobody has accounted for.
-    It changes no score: the clip norm is the recipe's in both worlds.
+    It changes no score: the clip norm is the recipe's in both worlds. `share` is the part of the data that a training
+    has on average: a half, where a coin decides about every record. The recipe's public number of records is of that.
     """
 
     recipe: Recipe
     data: Dataset
     faults: Faults = field(default_factory=Faults)
     clip_norm_from_data: bool = False
+    share: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.recipe.records != len(self.data):
-            raise InvalidInput("records", self.recipe.records, f"the {len(self.data)} records of {self.data.name}")
+        if self.recipe.records != (members := round(self.share * len(self.data))):
+            part = "" if self.share == 1 else f"{members} of "
+            raise InvalidInput(
+                "records", self.recipe.records, f"{part}the {len(self.data)} records of {self.data.name}"
+            )
         object.__setattr__(self, "loss", self.recipe.loss)
 
     @property

@@ -136,6 +136,12 @@ class Network:
         norms: Array = np.sqrt(_squares([inputs], [self._output_error(logits, y)])[0])
         return norms
 
+    def layer_norms(self, flat: Array, x: Array, y: Labels) -> tuple[Array, Array]:
+        """Norms of each hidden layer's outputs (rows) for each record (column), and of each layer's gradient."""
+        values, errors = self._backward(flat, x.astype(flat.dtype), y)
+        hidden = np.array([np.sqrt(np.einsum("ij,ij->i", value, value)) for value in values[1:-1]])
+        return hidden.reshape(-1, len(x)), np.sqrt(_squares(values, errors))
+
     def input_gradients(self, flat: Array, x: Array, y: Labels) -> Array:
         """The gradient of each record's loss by its features."""
         _, errors = self._backward(flat, x.astype(flat.dtype), y)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from epsilometer.errors import InvalidInput
-from epsilometer.report.kinds import audit, calibration, instances, ladder, reproduction, watch
+from epsilometer.report.kinds import audit, calibration, instances, ladder, membership, reproduction, watch
 from epsilometer.report.page import Page
 
 Document = dict[str, Any]
@@ -23,6 +23,7 @@ class ReportKind:
 
 
 KINDS = (
+    ReportKind("membership", membership.is_of, membership.page),
     ReportKind("audit", audit.is_of, audit.page),
     ReportKind("instances", instances.is_of, instances.page),
     ReportKind("watch", watch.is_of, watch.page),

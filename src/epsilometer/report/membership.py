@@ -1,0 +1,135 @@
+"""What membership attacks have shown: for people, for programs, and record by record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epsilometer.membership import NO_EPSILON, MembershipResult
+from epsilometer.plain import SCHEMA, plain
+from epsilometer.report.document import versions
+from epsilometer.report.files import Written, write_files
+from epsilometer.report.headline import Headline
+from epsilometer.report.scores import Columns, csv_of, write_columns
+from epsilometer.rounding import confidence, down, up
+from epsilometer.wrapping import Row, told
+
+NOT_ALL = "No attack proves privacy: a stronger one may find more"
+
+
+def membership_headline(result: MembershipResult) -> Headline:
+    """The strongest attack, what it is an attack on, and the number to quote."""
+    best = result.strongest
+    at = best.tpr_at[-1]
+    first = (
+        f"{best.name} finds {_percent(at.tpr.value)} of the members ({_percent(at.tpr.low)} to "
+        f"{_percent(at.tpr.high)}) at a false-positive rate of 1 %, AUC {best.auc.value:.3f}."
+    )
+    bound = result.bound
+    if bound is None:
+        second = f"{NO_EPSILON[0].upper()}{NO_EPSILON[1:]}."
+        return Headline(None, (first, second), f"TPR {_percent(at.tpr.value)} at 1 % FPR ({best.name})")
+    sure = confidence(result.confidence)
+    proved = f"ε ≥ {down(bound.epsilon)} at δ = {bound.delta:g} ({sure}, for all attacks together)"
+    second = f"Fair coins decided who was in, so this certifies {proved}. {NOT_ALL}."
+    if result.theory is not None and bound.epsilon > result.theory.epsilon:
+        second += " That is more than its noise promises: look at the training with `epsilometer audit`."
+    number = f"TPR {_percent(at.tpr.value)} at 1 % FPR ({best.name}); {proved}"
+    return Headline(None, (first, second), number)
+
+
+def membership_summary(result: MembershipResult, width: int | None = None) -> str:
+    """The headline, then models, accuracies, and a statement for every attack."""
+    plan = result.plan
+    members = int(plan.member(0).sum())
+    models = f"{plan.targets} target{'s' * (plan.targets > 1)}, {plan.references} references, seed {plan.seed}"
+    rows: list[Row] = [
+        ("attacked", plan.words()),
+        ("records", f"{len(plan.data)}, {members} of them in the first target; {len(plan.population)} in no model"),
+        ("models", f"{models}, {result.seconds:.1f} s"),
+        ("accuracy", f"{_percent(result.train_accuracy)} on members, {_percent(result.test_accuracy)} on others"),
+    ]
+    if result.theory is not None:
+        rows.append(("theory", f"ε ≤ {up(result.theory.epsilon)} at δ = {result.theory.delta:g}"))
+    for one in result.attacks:
+        low, high = one.tpr_at
+        rows.append((one.name, f"AUC {one.auc}, balanced accuracy {one.balanced_accuracy.value:.3f}"))
+        limits = f"{100 * low.fpr_high:.2g} % and {100 * high.fpr_high:.2g} %"
+        rows.append(("", f"TPR {low.tpr} at 0.1 % FPR; {high.tpr} at 1 % (true FPR at most {limits})"))
+        if one.bound is not None:
+            rows.append(("", f"certified ε ≥ {down(one.bound.epsilon)}; all bounds hold at once"))
+    rows.append(("meaning", NO_EPSILON if result.bound is None else f"{NOT_ALL}."))
+    return told(membership_headline(result).sentences, rows, width)
+
+
+def membership_to_json(result: MembershipResult, command: str = "") -> dict[str, Any]:
+    """The result as plain data; the report follows from it."""
+    plan, headline, pictures = result.plan, membership_headline(result), result.pictures()
+    figures = {"roc": result.figure().to_dict()}
+    if pictures is not None:
+        figures["exposed"] = pictures.to_dict()
+    document = {
+        "schema": SCHEMA,
+        "membership": True,
+        "headline": str(headline),
+        "quote": headline.quote,
+        "verdict": None,
+        "attacked": plan.words(),
+        "by_coins": plan.by_coins,
+        "lower_bound": result.bound and result.bound.to_dict(),
+        "upper_bound": result.theory and result.theory.to_dict(),
+        "family_bound": None,
+        "accuracy": {"members": result.train_accuracy, "others": result.test_accuracy},
+        "strongest": result.strongest.name,
+        "attacks": [one.to_dict() for one in result.attacks],
+        "exposed": [one.to_dict() for one in result.exposed],
+        "records": {"tossed": len(plan.data), "population": len(plan.population)},
+        "trials": {"targets": plan.targets, "references": plan.references},
+        "stopped_early": False,
+        "confidence": result.confidence,
+        "seconds": round(result.seconds, 3),
+        "seed": plan.seed,
+        "plan": plan.to_dict(),
+        "plan_sha256": plan.fingerprint(),
+        "scores_sha256": "",
+        "versions": versions(),
+        "figures": figures,
+        "command": command,
+    }
+    converted: dict[str, Any] = plain(document)
+    return converted
+
+
+def membership_columns(result: MembershipResult) -> Columns:
+    """A row for each target and record: its number, class, whether it was in, and the score of every attack."""
+    plan = result.plan
+    rows, targets = len(plan.data), plan.targets
+    columns: Columns = {
+        "target": np.repeat(np.arange(targets), rows).tolist(),
+        "record": np.tile(np.arange(rows), targets).tolist(),
+        "class": np.tile(plan.data.y, targets).tolist(),
+        "member": result.attacks[0].evidence.member.astype(int).tolist(),
+    }
+    return columns | {one.name: one.evidence.scores.tolist() for one in result.attacks}
+
+
+def write_membership(directory: Path, result: MembershipResult, command: str = "") -> Written:
+    """result.json, scores.csv and report.html of a run, each whole or not at all."""
+    import hashlib
+
+    scores = csv_of(membership_columns(result))
+    document = membership_to_json(result, command) | {"scores_sha256": hashlib.sha256(scores).hexdigest()}
+    return write_files(directory, result.plan.fingerprint(), document, scores)
+
+
+def write_membership_scores(target: Path, result: MembershipResult) -> int:
+    """The scores to a new file, CSV or Parquet by its name; how many records there were."""
+    columns = membership_columns(result)
+    write_columns("scores", target, columns)
+    return len(columns["record"])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
