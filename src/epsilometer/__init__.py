@@ -26,8 +26,8 @@ _HOMES = {
     "summary": "report",
 }
 _ROOMS = (
-    "accounting", "adversaries", "auditing", "bounds", "claims", "data", "errors", "evidence", "jax", "mechanisms",
-    "membership", "opacus", "report", "subjects", "testing", "training",
+    "accounting", "adversaries", "auditing", "bounds", "claims", "data", "errors", "evidence", "instances", "jax",
+    "mechanisms", "membership", "opacus", "report", "subjects", "testing", "training",
 )  # fmt: skip
 __all__ = ["__version__", *sorted(_HOMES), *_ROOMS]  # noqa: PLE0604
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers: a test compare
         data,
         errors,
         evidence,
+        instances,
         jax,
         mechanisms,
         membership,

@@ -24,6 +24,7 @@ from epsilometer.watching.settings import EXTRA, MOST, PLACES, Settings
 if TYPE_CHECKING:
     from epsilometer.auditing.verdict import Verdict
     from epsilometer.watching.monitor import Watched
+    from epsilometer.watching.opacus.record_norms import RecordNorms
 
 __all__ = ["Watch", "watch"]
 
@@ -54,6 +55,18 @@ class Watch:
     def result(self) -> list[dict[str, Any]]:
         """All trainings as plain data."""
         return [one.to_dict() for one in self.trainings]
+
+    def account_records(
+        self, optimizer: Any, module: Any, x: Any, y: Any, criterion: Any, *, every: int = 1
+    ) -> RecordNorms:
+        """Individual accounting (Yu et al. 2023) of chosen records, from now on: what `make_private` returned, the
+        records as the module takes them, and the loss. Its `epsilons(delta)` says at any time what each record has paid
+        in this training; these values are private themselves. Looking every few steps only is cheaper, and a guess."""
+        from epsilometer.watching.opacus.record_norms import RecordNorms
+
+        norms = RecordNorms(module, x, y, criterion, every)
+        self._hooks.account_records(optimizer, norms)
+        return norms
 
     def __str__(self) -> str:
         failures = [f"epsilometer: not audited, because {why}" for why in self._monitor.failures]

@@ -38,9 +38,11 @@ def train(
     physical: int = 0,
     alter: Callable[[Any], None] = lambda _: None,
     before: Callable[[Any], None] = lambda _: None,
+    made_private: Callable[[Watch, Any, Any, TensorDataset], None] | None = None,
     **given: Any,
 ) -> Trained:
-    """The training; `watched` holds what `epsilometer.opacus.watch` is given. `alter` sees the private optimizer."""
+    """The training; `watched` holds what `epsilometer.opacus.watch` is given. `alter` sees the private optimizer, and
+    `made_private` watch, optimizer, module and data."""
     torch.manual_seed(seed)
     np.random.seed(seed)  # noqa: NPY002 (a script's)
     data = TensorDataset(torch.randn(256, 64), torch.randint(0, 10, (256,)))
@@ -55,6 +57,8 @@ def train(
     model, private, loader = made[0], made[1], made[-1]
     criterion = made[2] if len(made) == 4 else criterion
     alter(private)
+    if made_private is not None and watch is not None:
+        made_private(watch, private, model, data)
     taken = 0
 
     def epoch(batches: Any) -> None:

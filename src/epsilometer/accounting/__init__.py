@@ -6,6 +6,7 @@ from epsilometer.accounting.calibration import calibrate
 from epsilometer.accounting.events import Composition, ExponentialEvent
 from epsilometer.accounting.mechanism import DpSgd, UpperBound
 from epsilometer.accounting.pld import LARGEST_EPSILON, curve, epsilon_floor
+from epsilometer.accounting.rdp import converted
 
 __all__ = [
     "ACCOUNTANTS",
@@ -20,6 +21,7 @@ __all__ = [
     "account",
     "calibrate",
     "compare",
+    "converted",
     "curve",
     "epsilon_floor",
 ]

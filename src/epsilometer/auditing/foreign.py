@@ -11,25 +11,21 @@ and trainings need not be alike.
 
 from __future__ import annotations
 
-import functools
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from epsilometer.auditing.executors.child import carefully
-from epsilometer.auditing.plan import Plan
+from epsilometer.auditing.part import PartOfPlan
 from epsilometer.auditing.replay import apart
-from epsilometer.auditing.work import Preparation, Results, canonical
-from epsilometer.bounds import ExactRank, LowerBound
+from epsilometer.auditing.work import Preparation, Results
+from epsilometer.bounds import ExactRank
 from epsilometer.claims import Floats, PointClaim
 from epsilometer.errors import EpsilometerError
 from epsilometer.evidence import IN, OUT, Trial
-from epsilometer.plain import plain
 from epsilometer.seeds import Stream, seed_of
-from epsilometer.subjects import Precautions
 
 PAIRS = 10  # of the control
 ALPHA = 1e-3  # how often an honest harness may be refused
@@ -40,14 +36,8 @@ class NotIndependent(EpsilometerError):
 
 
 @dataclass(frozen=True, eq=False)
-class Control:
+class Control(PartOfPlan):
     """The plan's game with world 0 on both sides, as `Work`."""
-
-    plan: Plan
-
-    @property
-    def worlds(self) -> tuple[int, ...]:
-        return self.plan.worlds
 
     @property
     def planned_trials(self) -> int:
@@ -61,25 +51,8 @@ class Control:
     def first_look(self) -> int:
         return PAIRS
 
-    @property
-    def precautions(self) -> Precautions:
-        return self.plan.precautions
-
     def to_dict(self) -> dict[str, Any]:
         return {**self.plan.to_dict(), "trials": PAIRS, "part": "control"}
-
-    def canonical_json(self) -> str:
-        return canonical(plain(self.to_dict()))
-
-    @functools.cached_property
-    def _fingerprint(self) -> str:
-        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
-
-    def fingerprint(self) -> str:
-        return self._fingerprint
-
-    def prepare(self) -> Preparation:
-        return self.plan.prepare()
 
     def play(self, prepared: Preparation, trials: Sequence[Trial]) -> list[Floats]:
         game, seed = self.plan.game(prepared), self.plan.seed
@@ -87,20 +60,8 @@ class Control:
         parties = game.parties([OUT for _ in trials], inserting, drawing)
         return self.plan.observe(game, trials, parties, [seed_of(seed, Stream.CONTROL, *trial) for trial in trials])
 
-    def accepted(self, results: Mapping[Trial, Any], **remedy: str) -> dict[Trial, Floats]:
-        return self.plan.accepted(results, **remedy)
-
-    def is_enough(self, results: Results, count: int) -> bool:
-        return False
-
-    def bound_so_far(self, results: Results, count: int) -> LowerBound:
-        return self.plan.bound_so_far(results, count)
-
     def describe(self) -> str:
         return "a control: world 0 on both sides"
-
-    def code(self) -> list[Any]:
-        return self.plan.code()
 
 
 def require_honest(control: Control, prepared: Preparation, results: Results) -> None:

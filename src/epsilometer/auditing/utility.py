@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epsilometer.auditing.executors import Executor
+from epsilometer.auditing.part import PartOfPlan
 from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.progress import Progress
 from epsilometer.auditing.runner import AuditResult, play
 from epsilometer.auditing.scores import require_scores
 from epsilometer.auditing.store import Store
-from epsilometer.auditing.work import Preparation, Results, canonical
+from epsilometer.auditing.work import Preparation, Results
 from epsilometer.bounds import LowerBound
 from epsilometer.claims import Floats
 from epsilometer.data import DATASETS, Dataset, load
@@ -26,9 +25,8 @@ from epsilometer.data import Progress as Downloading
 from epsilometer.data.request import TEST
 from epsilometer.errors import EpsilometerError
 from epsilometer.evidence import OUT, Trial
-from epsilometer.plain import plain
 from epsilometer.seeds import Stream, seed_of
-from epsilometer.subjects import Insertion, Observer, Precautions, Sees, ThreatModel
+from epsilometer.subjects import Insertion, Observer, Sees, ThreatModel
 from epsilometer.training import accuracy
 
 if TYPE_CHECKING:
@@ -54,14 +52,13 @@ class Accuracy:
 
 
 @dataclass(frozen=True, eq=False)
-class Utility:
+class Utility(PartOfPlan):
     """Trainings on the plan's own data, without a canary and with seeds of their own, as `Work`.
 
     They have nothing to do with the audit's trials. Each gives the share of records that its model gets right: of those
     that it was trained on, and of `test`, where there are others.
     """
 
-    plan: Plan
     test: Dataset | None = None
 
     @property
@@ -73,30 +70,12 @@ class Utility:
         return TRAININGS
 
     @property
-    def claimed_epsilon(self) -> float:
-        return self.plan.claimed_epsilon
-
-    @property
     def first_look(self) -> int:
         return TRAININGS
-
-    @property
-    def precautions(self) -> Precautions:
-        return self.plan.precautions
 
     def to_dict(self) -> dict[str, Any]:
         test = None if self.test is None else {"records": len(self.test), "sha256": self.test.fingerprint()}
         return {**self.plan.to_dict(), "trials": TRAININGS, "part": "utility", "test_data": test}
-
-    def canonical_json(self) -> str:
-        return canonical(plain(self.to_dict()))
-
-    @functools.cached_property
-    def _fingerprint(self) -> str:
-        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
-
-    def fingerprint(self) -> str:
-        return self._fingerprint
 
     def prepare(self) -> Preparation:
         self.plan.subject.load()
@@ -112,17 +91,11 @@ class Utility:
     def accepted(self, results: Mapping[Trial, Any], **remedy: str) -> dict[Trial, Floats]:
         return require_scores(results, "accuracy", 1 if self.test is None else 2, **remedy)
 
-    def is_enough(self, results: Results, count: int) -> bool:
-        return False
-
     def bound_so_far(self, results: Results, count: int) -> LowerBound:
         raise EpsilometerError("accuracy bounds no ε")
 
     def describe(self) -> str:
         return "accuracy"
-
-    def code(self) -> list[Any]:
-        return self.plan.code()
 
 
 class _Looking(Observer):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import io
 import json
 import sys
@@ -17,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from epsilometer.bounds import LowerBound
 from epsilometer.claims import Floats
 from epsilometer.evidence import Trial
+from epsilometer.plain import plain
 from epsilometer.subjects import Precautions
 
 Results = Mapping[Trial, Floats]  # what was seen: one score, or one for each canary
@@ -91,6 +94,23 @@ class Work(Protocol):
 
     def code(self) -> list[Any]:
         """Classes and functions of the user's own that it consists of."""
+
+
+class Fingerprinted:
+    """Work is known by the hash of all that decides its results."""
+
+    def to_dict(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def canonical_json(self) -> str:
+        return canonical(plain(self.to_dict()))
+
+    @functools.cached_property
+    def _fingerprint(self) -> str:
+        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
+
+    def fingerprint(self) -> str:
+        return self._fingerprint
 
 
 def canonical(values: Any) -> str:

@@ -18,6 +18,7 @@ from epsilometer.cli.calibrate import calibrate
 from epsilometer.cli.catalogue import catalogue
 from epsilometer.cli.diff import diff
 from epsilometer.cli.inspect import inspect
+from epsilometer.cli.instances import instances
 from epsilometer.cli.ladder import ladder
 from epsilometer.cli.mechanism import mechanism
 from epsilometer.cli.membership import membership
@@ -50,6 +51,7 @@ app.command()(ladder)
 app.command()(sweep)
 app.command()(mechanism)
 app.command()(membership)
+app.command()(instances)
 app.command()(runs)
 app.command()(report)
 app.command()(diff)
@@ -66,8 +68,8 @@ app.command("list")(catalogue)
 
 
 _COMMANDS = (
-    "init", "check", "audit", "ladder", "sweep", "mechanism", "membership", "runs", "report", "diff", "serve",
-    "account", "bound", "compare", "calibrate", "power", "reproduce", "watch", "inspect", "list",
+    "init", "check", "audit", "ladder", "sweep", "mechanism", "membership", "instances", "runs", "report", "diff",
+    "serve", "account", "bound", "compare", "calibrate", "power", "reproduce", "watch", "inspect", "list",
 )  # fmt: skip
 # Where the parser's own errors come from depends on the version of typer; their base class does not.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]

@@ -1,5 +1,6 @@
 """Figures: their numbers as frozen objects, each with its table; matplotlib draws them, and is loaded then only."""
 
+from epsilometer.figures.distribution import Distribution, Group
 from epsilometer.figures.false_alarms import AlarmRate, FalseAlarms
 from epsilometer.figures.figure import Drawable, Figure, Table
 from epsilometer.figures.grid import Grid, panels
@@ -15,17 +16,32 @@ from epsilometer.figures.worlds import Worlds
 
 FIGURES: dict[str, type[Figure]] = {
     one.kind: one
-    for one in (FalseAlarms, Grid, Ladder, Lines, Path, Pictures, Roc, Scale, SideBySide, TradeOff, Worlds)
+    for one in (
+        Distribution,
+        FalseAlarms,
+        Grid,
+        Ladder,
+        Lines,
+        Path,
+        Pictures,
+        Roc,
+        Scale,
+        SideBySide,
+        TradeOff,
+        Worlds,
+    )
 }
 
 __all__ = [
     "FIGURES",
     "AlarmRate",
     "Curve",
+    "Distribution",
     "Drawable",
     "FalseAlarms",
     "Figure",
     "Grid",
+    "Group",
     "Ladder",
     "Level",
     "Lines",

@@ -12,6 +12,8 @@ _HOMES = {
     "duration": "text",
     "finding_of": "finding",
     "headline_of": "headline",
+    "instances_summary": "instances",
+    "instances_to_json": "instances",
     "job_summary": "markdown",
     "judged_again": "scores",
     "junit_xml": "junit",
@@ -23,6 +25,7 @@ _HOMES = {
     "summary": "text",
     "to_json": "document",
     "versions": "document",
+    "write_instances": "instances",
     "write_membership": "membership",
     "write_membership_scores": "membership",
     "write_results": "files",
@@ -36,6 +39,8 @@ __all__ = [
     "duration",
     "finding_of",
     "headline_of",
+    "instances_summary",
+    "instances_to_json",
     "job_summary",
     "judged_again",
     "junit_xml",
@@ -47,6 +52,7 @@ __all__ = [
     "summary",
     "to_json",
     "versions",
+    "write_instances",
     "write_membership",
     "write_membership_scores",
     "write_results",
@@ -58,6 +64,7 @@ if TYPE_CHECKING:
     from epsilometer.report.files import write_results
     from epsilometer.report.finding import Finding, finding_of
     from epsilometer.report.headline import Headline, headline_of
+    from epsilometer.report.instances import instances_summary, instances_to_json, write_instances
     from epsilometer.report.junit import junit_xml
     from epsilometer.report.markdown import job_summary, model_card
     from epsilometer.report.membership import (

@@ -66,9 +66,14 @@ def _require_stored(directory: Path, document: dict[str, Any]) -> None:
     with SqliteStore.reading(directory / STORE) as store:
         found = next((run for run in store.runs() if run.fingerprint == document["plan_sha256"]), None)
     end = None if found is None else found.conclusion
-    shown = (document.get("verdict"), document.get("lower_bound"))
-    outcome = None if end is None or end["verdict"] is None else end["verdict"]["outcome"]
-    if end is None or (outcome, end["lower_bound"]) != shown:
+    shown = tuple(document.get(key) for key in ("verdict", "lower_bound", "records_sha256"))
+    if end is None or _concluded(end) != shown:
         path = directory / RESULTS[0]
         remedy = "run the audit again, which writes it anew"
         raise InvalidInput("DIR", str(path), f"what {STORE} beside it holds", remedy)
+
+
+def _concluded(end: dict[str, Any]) -> tuple[Any, ...]:
+    """What a store keeps of a result: an audit's verdict and bound, or a hash of what records pay."""
+    outcome = None if end["verdict"] is None else end["verdict"]["outcome"]
+    return outcome, end["lower_bound"], end.get("records_sha256")

@@ -21,6 +21,7 @@ from epsilometer.reproductions.nasr_ladder import NASR_LADDER
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
 from epsilometer.reproductions.shokri_classes import SHOKRI_CLASSES
 from epsilometer.reproductions.sweep import Axis, parse_axis, sweep_of
+from epsilometer.reproductions.thudi_instances import THUDI_INSTANCES
 
 REPRODUCTIONS: dict[str, Reproduction] = {
     one.name: one
@@ -41,6 +42,7 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         SHOKRI_CLASSES,
         NASR_DEFENCES,
         CARLINI_LIRA,
+        THUDI_INSTANCES,
     )
 }
 

@@ -132,6 +132,16 @@ class Network:
         hidden = np.array([np.sqrt(np.einsum("ij,ij->i", value, value)) for value in values[1:-1]])
         return hidden.reshape(-1, len(x)), np.sqrt(_squares(values, errors))
 
+    def clipped_norms(self, flat: Array, x: Array, y: Labels, clip_norm: float, clipping: str = "flat") -> Floats:
+        """The norm of each record's gradient, after clipping."""
+        return clipped_norms(_squares(*self._backward(flat, x, y)), clip_norm, clipping)
+
+    def last_layer_norms(self, flat: Array, x: Array, y: Labels) -> Array:
+        """The norm of the last layer's part of each record's gradient, before clipping: no backward pass is needed."""
+        *_, inputs, logits = self._forward(flat, x)
+        norms: Array = np.sqrt(_squares([inputs], [self._output_error(logits, y)])[0])
+        return norms
+
     def input_gradients(self, flat: Array, x: Array, y: Labels) -> Array:
         """The gradient of each record's loss by its features."""
         _, errors = self._backward(flat, x.astype(flat.dtype), y)
@@ -249,6 +259,13 @@ def clip_factors(squares: Array, clip_norm: float, clipping: str) -> Array:
     else:
         factors = np.minimum(1.0, limit / np.maximum(norms, np.finfo(squares.dtype).tiny))
     return np.broadcast_to(factors, squares.shape).astype(squares.dtype)
+
+
+def clipped_norms(squares: Array, clip_norm: float, clipping: str) -> Floats:
+    """The norm of each record's clipped gradient (column), from squared norms of its layers' parts (rows)."""
+    factors = clip_factors(squares, clip_norm, clipping).astype(np.float64)
+    norms: Floats = np.sqrt((np.square(factors) * squares).sum(axis=0))
+    return norms
 
 
 def _softmax(logits: Array) -> Array:

@@ -25,7 +25,7 @@ from epsilometer.claims import Floats
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.training.layers import Share, formed, prefers_channels_last, shares
-from epsilometer.training.models import Array, Labels, clip_factors
+from epsilometer.training.models import Array, Labels, clip_factors, clipped_norms
 from epsilometer.training.recipe import MODELS, Recipe
 
 if TYPE_CHECKING:
@@ -186,6 +186,13 @@ class ModuleNetwork:
 
         norms = [np.sqrt(_squares(parts).sum(axis=0)) for parts in self._shares(torch.tensor(flat), x, y)]
         return np.concatenate([np.zeros(0, flat.dtype), *norms])
+
+    def clipped_norms(self, flat: Array, x: Array, y: Labels, clip_norm: float, clipping: str = "flat") -> Floats:
+        """The norm of each record's gradient, after clipping."""
+        import torch
+
+        parts = self._shares(torch.tensor(flat), x, y)
+        return np.concatenate([np.zeros(0), *(clipped_norms(_squares(part), clip_norm, clipping) for part in parts)])
 
     def _shares(self, parameters: torch.Tensor, x: Array, y: Labels) -> Iterator[list[Share]]:
         """What parameter tensors contribute to the gradients of some records at a time."""

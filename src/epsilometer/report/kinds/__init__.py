@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from epsilometer.errors import InvalidInput
-from epsilometer.report.kinds import audit, calibration, ladder, membership, reproduction, watch
+from epsilometer.report.kinds import audit, calibration, instances, ladder, membership, reproduction, watch
 from epsilometer.report.page import Page
 
 Document = dict[str, Any]
@@ -25,6 +25,7 @@ class ReportKind:
 KINDS = (
     ReportKind("membership", membership.is_of, membership.page),
     ReportKind("audit", audit.is_of, audit.page),
+    ReportKind("instances", instances.is_of, instances.page),
     ReportKind("watch", watch.is_of, watch.page),
     ReportKind("calibration", calibration.is_of, calibration.page),
     ReportKind("reproduction", reproduction.is_of, reproduction.page),

@@ -16,7 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from epsilometer.errors import InvalidInput
 from epsilometer.watching.opacus.randomness import give_other_seeds
+from epsilometer.watching.opacus.record_norms import RecordNorms
 from epsilometer.watching.opacus.support import is_ghost
 from epsilometer.watching.opacus.training import Inspector, Training
 from epsilometer.watching.recording import Imported, NotAudited, Sink, Writer
@@ -52,6 +54,14 @@ class Hooks:
             return made
 
         owner.make_private = make_private
+
+    def account_records(self, optimizer: Any, norms: RecordNorms) -> None:
+        """Note what some records' gradients are before every step of a training under watch."""
+        training = next((own for one, own in _TRAININGS.items() if one is optimizer and own in self._trainings), None)
+        if training is None:
+            expected = "an optimizer that make_private of the watched engine has returned"
+            raise InvalidInput("optimizer", type(optimizer).__name__, expected, "watch the engine first")
+        training.records = norms
 
     def finish(self) -> None:
         """The process ends: say how many steps were accounted for that nobody has seen."""

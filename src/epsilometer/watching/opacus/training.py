@@ -13,8 +13,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from epsilometer.claims import Floats
 from epsilometer.watching.opacus import model
 from epsilometer.watching.opacus.extra import scores_of_a_step
+from epsilometer.watching.opacus.record_norms import RecordNorms
 from epsilometer.watching.opacus.support import is_ghost, why_not
 from epsilometer.watching.recording import Checked, Ended, FirstNoise, MadePrivate, NotAudited, Sink, Step
 from epsilometer.watching.settings import MODEL, Settings
@@ -57,6 +59,7 @@ class Training:
         self._process = os.getpid()
         self._inside = self._noising = self._clipping = self._playing = False
         self._inserted: model.Inserted | None = None
+        self.records: RecordNorms | None = None
         self._coins = np.zeros(0, dtype=np.bool_)
         self._clarity = model.Clarity()
         entropy = np.random.SeedSequence(settings.seed, spawn_key=(number,))
@@ -92,8 +95,10 @@ class Training:
         try:
             before: list[Any] = []
             self._guarded(lambda: before.append(_last_in(self.accountant)))
+            norms = self._norms()
             took = original()
             if took:
+                self._keep(norms, optimizer)
                 self._guarded(self._play, optimizer, before)
                 if self._inspector:
                     self._inspect(self._inspector.stepped, optimizer)
@@ -101,6 +106,26 @@ class Training:
         finally:
             self._inserted = None
             self._inside = False
+
+    def _norms(self) -> Floats | None:
+        """Of the records that are accounted for, at the model before the step."""
+        if self.records is None or self.records.failed:
+            return None
+        try:
+            return self.records.look()
+        except Exception as error:
+            self.records.fail(f"their gradients failed ({type(error).__name__}: {str(error)[:300]})")
+            return None
+
+    def _keep(self, norms: Floats | None, optimizer: Any) -> None:
+        if self.records is None or self.records.failed:
+            return
+        stated = _last_in(self.accountant)
+        if stated is None or hasattr(optimizer, "max_grad_norms"):
+            self.records.fail("nothing is accounted for" if stated is None else "clipping by layer is not supported")
+            return
+        sigma, rate = float(stated[1][0]), float(stated[1][1])
+        self.records.keep(norms, float(optimizer.max_grad_norm), sigma, rate)
 
     def add_noise(self, optimizer: Any, original: Callable[[], Any]) -> Any:
         """The script's own noise; the inspector looks at it."""

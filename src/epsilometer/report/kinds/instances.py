@@ -1,0 +1,108 @@
+"""The report of single records: whose ε is it?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from epsilometer.figures import Table
+from epsilometer.figures.figure import number
+from epsilometer.report.kinds.shared import figures_in, flat, reproducing, rows_table
+from epsilometer.report.page import Block, Drawn, Facts, Numbers, Page, Points, Section, Words
+
+Document = dict[str, Any]
+SHOWN = 10  # records of each end in a table; all are in records.csv
+LIMITS = (
+    "A record's ε depends on the record and on all others. It is private itself: whoever publishes it leaks.",
+    "It speaks of this record among these data. With other data, the same record may pay more.",
+    "Estimates use the mean over a few trainings for an expectation. A rare training in which a record costs far more "
+    "may have been missed; what is certified has accounted for that.",
+    "Individual accounting describes one training that was released. It is no promise about the algorithm.",
+    "The worst case is what may be published and promised.",
+)
+_SECTIONS = (
+    ("epsilons", "Against the worst case"),
+    ("classes", "Classes"),
+    ("losses", "Losses"),
+    ("gains", "Along the training"),
+    ("records", "The least and the most exposed"),
+)
+
+
+def is_of(document: Document) -> bool:
+    return document.get("kind") == "instances"
+
+
+def page(document: Document) -> Page:
+    figures = figures_in(document)
+    drawn = [Section(title, [Drawn(figures[name])]) for name, title in _SECTIONS if name in figures]
+    measured = [Section("What attacks measure", _measured(document))] if document["measured"] else []
+    return Page(
+        title=f"Records of: {document['training']}",
+        kind="Privacy of single records",
+        verdict=None,
+        sentences=[document["headline"]],
+        sections=[
+            Section("At a glance", [Facts("In short", _facts(document))]),
+            *drawn,
+            Section("Least and most exposed records", _ends(document)),
+            *measured,
+            Section("Limits", [Points(LIMITS)]),
+            Section("Everything that decides the result", [
+                Numbers("Parameters of the plan", Table(("parameter", "value"), tuple(_settings(document)))),
+                Facts("Versions", list(flat(document["versions"]))),
+                *reproducing(document),
+            ]),
+        ],
+        version=document["versions"]["epsilometer"],
+        warnings=[document["warning"]],
+    )  # fmt: skip
+
+
+def _settings(document: Document) -> list[tuple[str, str]]:
+    plan = {key: value for key, value in document["plan"].items() if key != "records"}
+    return [*flat(plan), ("records", f"{len(document['records'])} rows, in records.csv")]
+
+
+def _facts(document: Document) -> list[tuple[str, str]]:
+    worst, found = document["worst_case"], document["right_against_wrong"]
+    free = document["unlearned_for_free"]
+    test = "" if found["p_value"] is None else f"; Mann–Whitney, one-sided: p = {found['p_value']:.2g}"
+    return [
+        ("rule", document["rule"]),
+        ("ε of a record is", document["epsilons_are"]),
+        ("worst case", f"ε ≤ {number(float(worst['epsilon']), 4)} at δ = {worst['delta']:g} ({worst['accountant']}); "
+         f"by the moments that records' ε are made of, {number(float(worst['by_renyi']), 4)}"),
+        ("quantiles of ε", ", ".join(f"{float(share):.0%}: {number(float(value), 3)}"
+                                     for share, value in document["quantiles"].items())),
+        ("classified correctly", f"{found['right']} records, median ε {_or_none(found['median_right'])}; "
+         f"{found['wrong']} others, {_or_none(found['median_wrong'])}{test}"),
+        ("unlearning", f"{100 * free['share']:.3g} % of records have ε ≤ {free['epsilon']:g}"),
+        ("trainings", f"{document['trainings']}, looked at every {document['checkpoints']['every']} steps, "
+         f"seed {document['seed']}"),
+    ]  # fmt: skip
+
+
+def _or_none(value: Any) -> str:
+    return "–" if value is None else number(float(value), 3)
+
+
+def _ends(document: Document) -> list[Block]:
+    rows = sorted(document["records"], key=lambda row: (float(row["epsilon"]), row["row"]))
+    words = (
+        "At most, by each record's ε: how often an attacker is right who asks whether it was there (starting from "
+        "50 : 50); by how much its presence changes how often a model gets it right; and how often it is picked out of "
+        f"{document['candidates']} equally likely candidates."
+    )
+    blocks: list[Block] = [Words(words)]
+    for caption, shown in (("Least exposed", rows[:SHOWN]), ("Most exposed", rows[::-1][:SHOWN])):
+        blocks.append(Numbers(caption, rows_table(shown)))
+    return blocks
+
+
+def _measured(document: Document) -> list[Block]:
+    words = (
+        "For each of these records, trainings with it and without it were told apart by an adversary who sees every "
+        "step and knows all other records. The bounds hold all at once, with the plan's confidence; none "
+        "may exceed the record's own ε."
+    )
+    return [Words(words), Numbers("Certified leakage", rows_table(document["measured"]))]
