@@ -242,7 +242,7 @@ class MembershipSpec(Section):
         kept = rng.permutation(np.concatenate([np.arange(len(members)), outside[population:]]))  # files are sorted
         model = GivenModel(Entry.of(asked.predict, "target.predict"), kept < len(members), asked.outputs)
         model.function()  # before anything else is done, whether it can be imported
-        return model, both.taken(kept), both.rows(outside[:population])
+        return model, both.taken(kept), both.taken(outside[:population])
 
 
 @dataclass(frozen=True)
