@@ -30,8 +30,8 @@ class Stream(enum.IntEnum):
     DRAWING = 11  # the game of a trial, where every trial has another
     QUERYING = 20  # noisy copies of records that a label-only attack asks about
     SPLITTING = 21  # which records are tossed for, and which are in no model
-    INSTANCES = 22  # trainings that tell what each record costs, and which records are looked at
-    BATCHES = 23  # that are drawn at a checkpoint
+    INSTANCES = 30  # trainings that tell what each record costs, and which records are looked at
+    BATCHES = 31  # that are drawn at a checkpoint
 
 
 def seed_of(seed: int, stream: int, *indices: int) -> np.random.SeedSequence:

@@ -36,7 +36,20 @@ RULES = {
     "mean": "the same for a training that adds noise to the mean of a batch, from batches drawn at checkpoints",
     "individual": "the clipped gradient norms of one training, for that training only (Yu et al. 2023)",
 }
-MEAN_ORDERS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64)  # at which the mean rule is looked at; between them, on a line
+MEAN_ORDERS = (
+    2,
+    3,
+    4,
+    6,
+    8,
+    12,
+    16,
+    24,
+    32,
+    64,
+    128,
+    256,
+)  # at which the mean rule is looked at; between them, on a line
 USUAL_RECORDS, USUAL_TRAININGS, USUAL_CHECKPOINTS = 500, {"sum": 8, "mean": 2, "individual": 1}, 10
 
 

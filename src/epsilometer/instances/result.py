@@ -33,7 +33,7 @@ KINDS = {
 }
 GAIN_ORDER = 8.0  # at which gains of single steps are shown
 # Orders and multiples of the number of steps for p that are searched: every pair is valid, so the best one is.
-ORDERS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
+ORDERS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0)
 MULTIPLES = (0.5, 1.0, 2.0, 4.0, 16.0, 64.0, 256.0)
 BOTH = "without-with"  # moments are the larger of both directions, and this one's orders are the larger
 
