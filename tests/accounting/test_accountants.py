@@ -232,3 +232,16 @@ def test_bins_of_usual_trainings_stay_as_they_were(mechanism: DpSgd) -> None:
     """Their curves are part of plans: other bins would be other plans, and no run directory would go on."""
     q, sigma = mechanism.sample_rate, mechanism.noise_multiplier
     assert pld._bin_width(mechanism) == min(q / (40 * sigma), 1e-3)
+
+
+@pytest.mark.parametrize("relation", [Relation.ADD_REMOVE, Relation.REPLACE])
+def test_sums_over_many_bins_are_those_of_dp_accounting(relation: Relation, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, epsilons = pld._distribution(DpSgd(0.1, 1.386, 100), relation), np.linspace(0.0, 6.0, 100)
+    deltas = (1e-10, 1e-5, 1e-2, 0.3, 0.9)
+    theirs = [pld._epsilon_at(whole, delta) for delta in deltas], pld._deltas_at(whole, epsilons)
+    assert not pld._large_parts(whole)
+    monkeypatch.setattr(pld, "MANY_BINS", 0)
+    assert pld._large_parts(whole)
+    ours = [pld._epsilon_at(whole, delta) for delta in deltas], pld._deltas_at(whole, epsilons)
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-9, atol=1e-15)

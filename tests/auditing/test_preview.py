@@ -153,3 +153,16 @@ def test_the_number_of_trials_is_enough_for_audits_without_luck_too() -> None:
     assert _power(plan, 1, strength, 250) >= ENOUGH_POWER > _power(plan, 1, strength, 250, UNLUCKY)
     assert seeing_enough(needed) >= 0.8
     assert seeing_enough(250) <= 0.65
+
+
+def test_a_training_of_very_many_steps_is_refused_and_not_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would take an hour or more, and so does preparing an attack on it; a thousand of its steps tell that."""
+
+    def never(*_: object) -> None:
+        raise AssertionError("it was played")
+
+    monkeypatch.setattr(MODULE, "_played", never)
+    monkeypatch.setattr(Plan, "prepare", never)
+    settings = {"training": {"steps": 10**8, "noise_multiplier": 1000.0}, "claim": {"epsilon": 4.0}}
+    with pytest.raises(InvalidInput, match=r"steps = 100000000: expected a training to try .* check and audit fewer"):
+        preview(spec_from_dict(settings).plan())

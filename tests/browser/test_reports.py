@@ -12,9 +12,10 @@ from epsilometer.auditing import run, spec_from_dict
 from epsilometer.auditing.mechanism_audit import audit_mechanism
 from epsilometer.bounds.calibration import calibrate_bounds, false_alarms, laplace
 from epsilometer.figures import Figure
+from epsilometer.instances import InstancePlan, chosen_records, run_instances
 from epsilometer.membership import membership_from_dict, run_membership
 from epsilometer.plain import plain
-from epsilometer.report import membership_to_json, to_json, versions
+from epsilometer.report import instances_to_json, membership_to_json, to_json, versions
 from epsilometer.report.html import render
 from epsilometer.report.kinds import page_of
 from epsilometer.report.page import Drawn, Page
@@ -66,6 +67,12 @@ def membership() -> dict[str, Any]:
     return membership_to_json(found, BAD) | {"attacked": BAD}
 
 
+def instances() -> dict[str, Any]:
+    subject = spec_from_dict({"training": {"steps": 5}}).plan().subject
+    plan = InstancePlan(subject, chosen_records(subject.data, 40, 0), 1e-5, trainings=2)
+    return instances_to_json(run_instances(plan)) | {"command": BAD, "training": BAD}
+
+
 def calibration() -> dict[str, Any]:
     cells = calibrate_bounds(
         repetitions=5, trials=20, bounds=["union-bound", "best-on-same"], mechanisms=[laplace(1.0)]
@@ -100,6 +107,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Page, Pat
         "calibration": calibration(),
         "watch": watch(),
         "membership": membership(),
+        "instances": instances(),
     }
     documents["audit"]["training"] = BAD
     found = {}
@@ -111,7 +119,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Page, Pat
     return found
 
 
-KINDS = ("audit", "mechanism", "ladder", "reproduction", "calibration", "watch", "membership")
+KINDS = ("audit", "mechanism", "ladder", "reproduction", "calibration", "watch", "membership", "instances")
 MARKS = """svg => [...svg.querySelectorAll('[id*="-mark-"]')].length
     + [...svg.querySelectorAll('[id*="-marks-"]')].reduce((sum, one) => sum + one.querySelectorAll('use').length, 0)"""
 

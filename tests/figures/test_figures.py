@@ -52,8 +52,8 @@ EXAMPLES: list[Figure] = [
     panels(BAD, [Lines(BAD, ("1", BAD), (Series(BAD, (("1", 1.0), (BAD, 3.0))),)) for _ in range(3)], BAD, BAD),
     Grid(BAD, (Ladder("a", 1.0, (Rung("x", 0.5),)), Ladder("b", 2.0, (Rung("x", 0.5),))), "note"),
     FalseAlarms(BAD, 0.05, (AlarmRate("a", BAD, True, 3, 60, 0.01, 0.1), AlarmRate("b", "m", False, 30, 60, 0.3, 0.7))),
-    Distribution.of(BAD, {BAD: np.array([0.1, 2.0, math.inf]), "b": np.array([])}, (Level(BAD, 3.0),), BAD, BAD),
     Roc(BAD, (RocCurve.of(BAD, np.arange(900.0), np.arange(100.0, 1000.0)), RocCurve("b", (0.0, 1.0), (0.5, 1.0)))),
+    Distribution.of(BAD, {BAD: np.array([0.1, 2.0, math.inf]), "b": np.array([])}, (Level(BAD, 3.0),), BAD, BAD),
     Pictures.of(BAD, [(BAD, np.arange(64.0)), ("b", np.zeros(64))], (8, 8), 0.0, 63.0),
 ]  # fmt: skip
 

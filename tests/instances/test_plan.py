@@ -65,7 +65,7 @@ def test_norms_are_those_of_gradients_taken_one_by_one(model: dict, clipping: st
 
 
 def test_who_takes_notes_changes_nothing() -> None:
-    noted = ClippedNorms(RECIPE, network_for(RECIPE, DATA), DATA.rows(np.array(ROWS)))
+    noted = ClippedNorms(RECIPE, network_for(RECIPE, DATA), DATA.taken(np.asarray(ROWS)))
     assert train(RECIPE, DATA, SEED, noted).tobytes() == train(RECIPE, DATA, SEED).tobytes()
     assert noted.shares.shape == (8, 5)
     assert (noted.shares <= 1.0).all()

@@ -10,7 +10,7 @@ import numpy as np
 
 from epsilometer import checks
 from epsilometer.accounting.mechanism import DpSgd
-from epsilometer.claims import LARGEST_MU, CurveClaim, GaussianClaim, Relation, sensitivity
+from epsilometer.claims import LARGEST_MU, CurveClaim, Floats, GaussianClaim, Relation, sensitivity
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -20,6 +20,7 @@ MANY = (
     1000  # steps from which losses are stored densely: they will be, and finding out takes size ** steps, to the digit
 )
 MOST_STEPS = 2_000_000  # beyond them composition takes minutes, and then more memory than there is
+MANY_BINS = 300_000  # from which sums over them are made here: dp-accounting adds up one after another, in Python
 LARGEST_EPSILON = 500.0  # beyond it e^ε overflows, and no audit can tell the difference
 
 _NEIGHBOURS = {
@@ -60,6 +61,57 @@ def _distribution(mechanism: DpSgd, relation: Relation) -> PrivacyLossDistributi
     return step.self_compose(mechanism.steps)
 
 
+def _epsilon_at(whole: PrivacyLossDistribution, delta: float) -> float:
+    parts = _large_parts(whole)
+    if not parts:
+        return float(whole.get_epsilon_for_delta(delta))
+    return max(_epsilon_of(*part, delta) for part in parts)
+
+
+def _deltas_at(whole: PrivacyLossDistribution, epsilons: Floats) -> Floats:
+    """At ε in ascending order."""
+    parts = _large_parts(whole)
+    if not parts:
+        return np.asarray(whole.get_delta_for_epsilon(epsilons))
+    found: Floats = np.max([_deltas_of(*part, epsilons) for part in parts], axis=0)
+    return found
+
+
+def _large_parts(whole: PrivacyLossDistribution) -> list[tuple[Floats, Floats, Floats]]:
+    """Of a distribution with many bins, for each order of the worlds: losses from the largest down, and the mass at or
+    above each in the one world and in the other. None where dp-accounting is quick enough."""
+    pmfs = (whole._pmf_remove,) if whole._symmetric else (whole._pmf_remove, whole._pmf_add)
+    if not all(hasattr(pmf, "_probs") and pmf.size > MANY_BINS for pmf in pmfs):
+        return []
+    found = []
+    for pmf in pmfs:
+        losses = ((np.arange(pmf.size) + pmf._lower_loss) * pmf._discretization)[::-1]
+        if np.abs(losses[[0, -1]]).max() > LARGEST_EPSILON:
+            return []
+        mass = np.asarray(pmf._probs)[::-1]
+        upper = np.concatenate([[0.0], np.cumsum(mass)]) + pmf._infinity_mass
+        lower = np.concatenate([[0.0], np.cumsum(mass * np.exp(-losses))])
+        found.append((losses, upper, lower))
+    return found
+
+
+def _epsilon_of(losses: Floats, upper: Floats, lower: Floats, delta: float) -> float:
+    """The smallest ε ≥ 0 with upper − e^ε·lower ≤ δ over losses above ε, as dp-accounting finds it."""
+    if upper[0] > delta:
+        return math.inf
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reached = np.log((upper - delta) / lower)
+    ends = np.flatnonzero((upper[:-1] > delta) & (lower[:-1] > 0) & (reached[:-1] >= losses))
+    last = int(ends[0]) if ends.size else len(losses)
+    return 0.0 if upper[last] <= lower[last] + delta else max(0.0, float(reached[last]))
+
+
+def _deltas_of(losses: Floats, upper: Floats, lower: Floats, epsilons: Floats) -> Floats:
+    above = np.searchsorted(-losses, -epsilons, side="left")  # how many losses exceed each
+    deltas: Floats = upper[above] - np.exp(epsilons) * lower[above]
+    return deltas
+
+
 def _unsampled(mechanism: DpSgd, relation: Relation) -> GaussianClaim | None:
     """The curve without subsampling, √T·Δ/σ-Gaussian DP: exact for q = 1, and an upper bound for any q.
 
@@ -88,7 +140,7 @@ def epsilon(mechanism: DpSgd, delta: float, relation: Relation) -> float:
         return gaussian.epsilon_at(delta)
     if delta <= _round_off(mechanism):
         return math.inf
-    return float(_distribution(mechanism, relation).get_epsilon_for_delta(delta - _round_off(mechanism)))
+    return _epsilon_at(_distribution(mechanism, relation), delta - _round_off(mechanism))
 
 
 def epsilon_floor(mechanism: DpSgd, delta: float, relation: Relation) -> float:
@@ -128,6 +180,6 @@ def _curve(mechanism: DpSgd, relation: Relation, points: int) -> CurveClaim:
     if (gaussian := _unsampled(mechanism, relation)) is not None:
         deltas = np.array([gaussian.delta_at(float(e)) for e in epsilons])
     else:
-        deltas = np.asarray(_distribution(mechanism, relation).get_delta_for_epsilon(epsilons))
+        deltas = _deltas_at(_distribution(mechanism, relation), epsilons)
     padded = np.clip(deltas + round_off, 0.0, 1.0)
     return CurveClaim(tuple(epsilons.tolist()), tuple(padded.tolist()), relation, name)

@@ -4,6 +4,7 @@ their own and are used for nothing else."""
 from __future__ import annotations
 
 import itertools
+import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,11 +19,14 @@ from epsilometer.auditing.work import Results
 from epsilometer.bounds import EProcess, Kind, OneRunPoint, attack_strength
 from epsilometer.bounds.strength import area_under_curve
 from epsilometer.claims import GaussianClaim
+from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Evidence, PairedRuns
 from epsilometer.seeds import Stream, seed_of
+from epsilometer.subjects import DpSgdTraining
 
 LONG = 20.0  # seconds of the first trials, beside which compiling does not count
 ENOUGH, MOST = 2.0, 400  # seconds and trials of a group that tells what trials cost, and what the attack sees
+MANY_STEPS, SOME_STEPS = 50_000, 1000  # of a training that is estimated by a part of it
 KNOWN = 0.95  # confidence of the strength that a verdict takes an attack to have at least
 LUCK = 0.8  # share of pilots, and of audits, that are to have no more luck than is reckoned with
 UNLUCKY = float(special.ndtr(special.ndtri(KNOWN) + special.ndtri(LUCK)))  # what such an audit knows, had it no luck
@@ -98,6 +102,7 @@ class Preview:
 
 def preview(plan: Plan) -> Preview:
     """Play a pilot to see what trials cost and how strong the attack is, and work out what all could show."""
+    _require_a_short_one(plan)
     rehearsal = replace(plan, seed=int(seed_of(plan.seed, Stream.CHECKING).generate_state(1)[0]))
     job = Job.of(rehearsal, carefully(plan.precautions, "preparing the attack", rehearsal.prepare))
     scores = rehearsal.game(job.prepared).scores
@@ -141,6 +146,27 @@ def _played(job: Job) -> tuple[float, Results]:
         if group.seconds > ENOUGH or size >= len(trials):
             return group.seconds / len(group.trials), group.results
         size *= 4
+
+
+def _require_a_short_one(plan: Plan) -> None:
+    """Refuse a training of so many steps that not even one can be tried; what it takes is told by a part of them."""
+    subject = plan.subject
+    if not isinstance(subject, DpSgdTraining) or subject.recipe.steps <= MANY_STEPS:
+        return
+    try:
+        part = replace(subject, recipe=replace(subject.recipe, steps=SOME_STEPS))
+    except InvalidInput:  # a schedule that is for more of them
+        return
+    seeds = seed_of(plan.seed, Stream.CHECKING).spawn(2)
+    part.rehearse(part.data, seeds[:1])  # compiles
+    started = time.perf_counter()
+    part.rehearse(part.data, seeds[1:])
+    seconds = (time.perf_counter() - started) * subject.recipe.steps / SOME_STEPS
+    if seconds > LONG:
+        trials = plan.planned_trials * len(plan.worlds)
+        expected = f"a training to try a few times (one takes about {seconds:.0f} s, and {trials} are planned)"
+        remedy = "check and audit fewer steps of it: they say as much about the code"
+        raise InvalidInput("steps", subject.recipe.steps, expected, remedy)
 
 
 def _pilot(rehearsal: Plan, played: Results) -> Pilot | None:

@@ -77,10 +77,6 @@ class Dataset:
         checks.whole("row", row, least=0, most=len(self) - 1)
         return self._with(np.delete(self.x, row, axis=0), np.delete(self.y, row))
 
-    def rows(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Dataset:
-        """Only these records, in this order: row numbers, or a truth value for each."""
-        return self._with(self.x[which], self.y[which])
-
     def with_rows(self, rows: ArrayLike, x: ArrayLike, y: ArrayLike) -> Dataset:
         """The data with record(s) `x` of class(es) `y` in place of the records at `rows`, which are distinct."""
         places = np.atleast_1d(np.asarray(rows))
@@ -105,8 +101,8 @@ class Dataset:
             self.name, self.x[chosen.rows], chosen.labels, chosen.classes, chosen.class_names, self.shape
         )  # fmt: skip
 
-    def taken(self, rows: NDArray[np.int64]) -> Dataset:
-        """The records at these rows."""
+    def taken(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Dataset:
+        """Only the records at these rows, in this order; or those for which it says true."""
         return self._with(self.x[rows], self.y[rows])
 
     def holding_out(self, per_class: int) -> Dataset:

@@ -152,7 +152,7 @@ class InstancePlan(Fingerprinted):
     @property
     def looked_at(self) -> Dataset:
         """The records, as data."""
-        return self.subject.data.rows(self.rows)
+        return self.subject.data.taken(np.asarray(self.rows, np.int64))
 
     @property
     def moments(self) -> StepMoments:

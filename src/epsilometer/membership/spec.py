@@ -202,8 +202,8 @@ class MembershipSpec(Section):
         checks.whole("records", records, least=2, most=rest, remedy=remedy)
         order = np.random.default_rng(seed_of(self.membership.seed, Stream.SPLITTING, 0)).permutation(len(data))
         first, second = records + population, records + population + held_out
-        others = data.rows(order[first:second]) if held_out else None
-        return data.rows(order[:records]), data.rows(order[records:first]), others
+        others = data.taken(order[first:second]) if held_out else None
+        return data.taken(order[:records]), data.taken(order[records:first]), others
 
     def _given(self) -> tuple[GivenModel, Dataset, Dataset] | None:
         asked = self.target
@@ -242,7 +242,7 @@ class MembershipSpec(Section):
         kept = rng.permutation(np.concatenate([np.arange(len(members)), outside[population:]]))  # files are sorted
         model = GivenModel(Entry.of(asked.predict, "target.predict"), kept < len(members), asked.outputs)
         model.function()  # before anything else is done, whether it can be imported
-        return model, both.rows(kept), both.rows(outside[:population])
+        return model, both.taken(kept), both.taken(outside[:population])
 
 
 @dataclass(frozen=True)

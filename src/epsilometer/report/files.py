@@ -35,19 +35,16 @@ def write_results(directory: Path, result: AuditResult, command: str = "") -> Wr
     """Write the files that are missing or have another content, each whole or not at all. Nothing that was edited is
     overwritten. `command` is what would play it again; it stands in the report.
     """
-    fresh = {**to_json(result), "command": command}
-    return write_files(directory, result.plan.fingerprint(), fresh, scores_csv(result))
+    return write_document(directory, {**to_json(result), "command": command}, RESULTS[1], scores_csv(result))
 
 
-def write_files(
-    directory: Path, fingerprint: str, fresh: dict[str, Any], scores: bytes, table_name: str = RESULTS[1]
-) -> Written:
-    """The same for the document and the scores (or another table) of any run whose plan has that fingerprint."""
+def write_document(directory: Path, fresh: dict[str, Any], table_name: str, content: bytes) -> Written:
+    """The same for any run: its document, which names its plan and the command, a table, and the report of both."""
     document, table = directory / RESULTS[0], directory / table_name
-    if plan_of(document) not in (None, fingerprint):
+    if plan_of(document) not in (None, fresh["plan_sha256"]):
         expected = f"a directory whose {document.name} is of this plan"
         raise InvalidInput("out", str(directory), expected, f"move {document} away, and run the same again")
-    texts = {document: (_json(fresh), _json(_as_of(document, fresh))), table: (scores, scores)}
+    texts = {document: (_json(fresh), _json(_as_of(document, fresh))), table: (content, content)}
     stale = {path: text for path, (text, expected) in texts.items() if not _holds(path, expected)}
     kept = []
     try:

@@ -22,7 +22,7 @@ from epsilometer.instances.meaning import (
 from epsilometer.instances.result import WARNING
 from epsilometer.plain import SCHEMA, plain
 from epsilometer.report.document import versions
-from epsilometer.report.files import Written, write_files
+from epsilometer.report.files import Written, write_document
 from epsilometer.rounding import up
 from epsilometer.wrapping import told
 
@@ -120,7 +120,7 @@ def write_instances(
     end = {"verdict": None, "lower_bound": None, "records_sha256": _digest(result, measured), "stopped_early": False}
     store.conclude(result.plan.fingerprint(), end)
     document = {**instances_to_json(result, measured), "command": command}
-    return write_files(directory, result.plan.fingerprint(), document, records_csv(result), TABLE)
+    return write_document(directory, document, TABLE, records_csv(result))
 
 
 def _rows(result: InstanceResult) -> list[dict[str, Any]]:

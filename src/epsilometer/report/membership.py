@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from epsilometer.auditing import RESULTS
 from epsilometer.membership import NO_EPSILON, MembershipResult
 from epsilometer.plain import SCHEMA, plain
 from epsilometer.report.document import versions
-from epsilometer.report.files import Written, write_files
+from epsilometer.report.files import Written, write_document
 from epsilometer.report.headline import Headline
 from epsilometer.report.scores import Columns, csv_of, write_columns
 from epsilometer.rounding import confidence, down, up
@@ -121,7 +122,7 @@ def write_membership(directory: Path, result: MembershipResult, command: str = "
 
     scores = csv_of(membership_columns(result))
     document = membership_to_json(result, command) | {"scores_sha256": hashlib.sha256(scores).hexdigest()}
-    return write_files(directory, result.plan.fingerprint(), document, scores)
+    return write_document(directory, document, RESULTS[1], scores)
 
 
 def write_membership_scores(target: Path, result: MembershipResult) -> int:

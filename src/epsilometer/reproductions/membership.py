@@ -18,7 +18,7 @@ def split(data: Dataset, seed: int, *sizes: int) -> list[Dataset]:
     """Parts of the data of these sizes, by a permutation of the seed's."""
     order = np.random.default_rng(seed_of(seed, Stream.SPLITTING, 0)).permutation(len(data))
     ends = np.cumsum([0, *sizes])
-    return [data.rows(order[begin:end]) for begin, end in itertools.pairwise(ends)]
+    return [data.taken(order[begin:end]) for begin, end in itertools.pairwise(ends)]
 
 
 def retail(session: Session, clusters: int) -> Dataset:

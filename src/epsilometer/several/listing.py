@@ -43,7 +43,7 @@ class KnownRun:
     @property
     def delta(self) -> float:
         """At which the bound holds; a membership run is judged at one that is no part of its plan."""
-        return float((self.lower or self.plan)["delta"])
+        return float((self.lower or {}).get("delta", self.plan["delta"]))
 
     @property
     def relation(self) -> str:

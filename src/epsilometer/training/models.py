@@ -126,6 +126,12 @@ class Network:
         norms: Array = np.sqrt(_squares(*self._backward(flat, x, y)).sum(axis=0))
         return norms
 
+    def layer_norms(self, flat: Array, x: Array, y: Labels) -> tuple[Array, Array]:
+        """Norms of each hidden layer's outputs (rows) for each record (column), and of each layer's gradient."""
+        values, errors = self._backward(flat, x.astype(flat.dtype), y)
+        hidden = np.array([np.sqrt(np.einsum("ij,ij->i", value, value)) for value in values[1:-1]])
+        return hidden.reshape(-1, len(x)), np.sqrt(_squares(values, errors))
+
     def clipped_norms(self, flat: Array, x: Array, y: Labels, clip_norm: float, clipping: str = "flat") -> Floats:
         """The norm of each record's gradient, after clipping."""
         return clipped_norms(_squares(*self._backward(flat, x, y)), clip_norm, clipping)
@@ -135,12 +141,6 @@ class Network:
         *_, inputs, logits = self._forward(flat, x)
         norms: Array = np.sqrt(_squares([inputs], [self._output_error(logits, y)])[0])
         return norms
-
-    def layer_norms(self, flat: Array, x: Array, y: Labels) -> tuple[Array, Array]:
-        """Norms of each hidden layer's outputs (rows) for each record (column), and of each layer's gradient."""
-        values, errors = self._backward(flat, x.astype(flat.dtype), y)
-        hidden = np.array([np.sqrt(np.einsum("ij,ij->i", value, value)) for value in values[1:-1]])
-        return hidden.reshape(-1, len(x)), np.sqrt(_squares(values, errors))
 
     def input_gradients(self, flat: Array, x: Array, y: Labels) -> Array:
         """The gradient of each record's loss by its features."""
