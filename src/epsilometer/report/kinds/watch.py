@@ -84,7 +84,7 @@ def _epsilon(found: Document | None) -> list[Block]:
             "not known" if upper is None else _at(f"≤ {up(float(upper['epsilon']))}", upper),
         ),
     )
-    return [Numbers("How much it leaks", Table(("", "found"), rows))]
+    return [Numbers("How much it leaks", Table(("leak", "found"), rows))]
 
 
 def _at(epsilon: str, bound: Document) -> str:
