@@ -23,7 +23,7 @@ from epsilometer.reproductions import Row, ladder_of, reproduction_named
 from epsilometer.reproductions.directory import write_rows
 from epsilometer.watching.figures import figures_of
 from epsilometer.watching.monitor import Monitor
-from epsilometer.watching.recording import MadePrivate, Step
+from epsilometer.watching.recording import Ended, MadePrivate, Step
 
 BAD = "<script>alert('x')</script> <img src=x onerror=alert(1)> \x1b[31m\u202e {{ 7 * 7 }}"
 SMALL = {"training": {"steps": 2}, "audit": {"trials": 20}, "faults": {"noise_scale": 0.01}}
@@ -89,6 +89,7 @@ def watch() -> dict[str, Any]:
     for _ in range(12):
         coins = rng.random(50) < 0.5
         monitor.take(Step(1, coins + rng.normal(0, 0.3, 50), coins, 1.0, 1.0))
+    monitor.take(Ended(1, 0, [[1.0, 0.1, 12]]))
     found = {name: figure.to_dict() for name, figure in figures_of(monitor).items()}
     trainings = [one.to_dict() for one in monitor]
     shared = {"libraries": [], "processes": [{"argv": [BAD]}], "failures": [BAD], "versions": versions()}
