@@ -79,6 +79,7 @@ def test_a_figure_is_drawn_as_its_data_say(figure: Figure) -> None:
     assert count(root) == figure.marks
     assert not [one for one in root.iter() if one.tag.endswith("script")]
     assert "\x1b" not in text
+    assert "mathdefault" not in text  # formulas are not typeset: ticks must be plain numbers
     title = root.find(f"{SVG}title")
     assert title is not None
     assert root.attrib["role"] == "img"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.figures.figure import Figure, Table, number
+from epsilometer.figures.figure import Figure, Table, number, plain_ticks
 from epsilometer.figures.palette import GRID, MUTED, SERIES
 
 _KEPT = 200  # corners of a curve
@@ -86,6 +86,8 @@ class Roc(Figure):
             drawn.set_gid(f"mark-{i}")
         ax.set_xscale("log")
         ax.set_yscale("log")
+        plain_ticks(ax.xaxis)
+        plain_ticks(ax.yaxis)
         ax.set_xlim(*ends)
         ax.set_ylim(*ends)
         ax.grid(color=GRID)

@@ -50,10 +50,9 @@ def _losses(result: InstanceResult) -> Lines | None:
     if len(result.epsilons) < 2 * PLACES:
         return None
     parts = np.array_split(np.argsort(result.losses, kind="stable"), PLACES)
-    places = tuple(f"{i}: ≤ {number(float(result.losses[part].max()), 2)}" for i, part in enumerate(parts, start=1))
-    return _quantiles(
-        result, "ε by loss", places, [result.epsilons[part] for part in parts], "tenth of records by loss"
-    )
+    places = tuple(str(i) for i in range(1, len(parts) + 1))
+    grouped = [result.epsilons[part] for part in parts]
+    return _quantiles(result, "ε by loss", places, grouped, "tenth of records by loss, 1: the smallest")
 
 
 def _quantiles(
