@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,11 @@ from epsilometer.cli.app import run
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory on a machine without network, without data files, and with an empty cache."""
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty working directory on a machine without network, without data files, and with an empty cache.
+
+    Modules that were imported from there are forgotten: the next test may have another of the same name.
+    """
     for name in ("work", "data", "cache"):
         (tmp_path / name).mkdir()
     nowhere = "http://127.0.0.1:9"
@@ -24,7 +27,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path / "work")
-    return tmp_path / "work"
+    yield tmp_path / "work"
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 @pytest.fixture
