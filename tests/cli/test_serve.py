@@ -74,7 +74,10 @@ class Page:
 @contextmanager
 def serving(directory: Path, *options: str) -> Iterator[Page]:
     command = [sys.executable, "-m", "epsilometer", "serve", str(directory), "--json", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background ignore it
+    )  # fmt: skip
     try:
         assert process.stdout is not None
         yield Page(json.loads(process.stdout.readline())["url"], process)

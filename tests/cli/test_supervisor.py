@@ -229,6 +229,7 @@ def test_ctrl_c_in_a_terminal(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(LONG.replace("trials = 2000", "trials = 100000"))
     pid, terminal = pty.fork()
     if pid == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # tests in the background ignore it
         os.chdir(tmp_path)
         os.execv(sys.executable, [*PROGRAM, "audit", "spec.toml", "--out", "run", "--executor", "inline"])
     seen = b""
