@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from epsilometer.auditing.utility import Accuracy
 
 # Simulated audits that should exceed the level of a test, for each noise multiplier that is tried. A limit pays for how
-# few they are: it is as valid as with four times as many, loses .3 to .8 % of ε, and takes a fourth of the time.
+# few they are: it is as valid as with four times as many, loses about 1 % of ε, and takes a fourth of the time.
 LIMITING = 250
 
 
