@@ -20,7 +20,7 @@ from epsilometer import attacks, checks
 from epsilometer.attacks import Interval, TruePositives
 from epsilometer.claims import Floats, Relation
 from epsilometer.errors import InvalidInput
-from epsilometer.figures import Drawable, Worlds
+from epsilometer.figures import Drawable, ScoreHistograms
 from epsilometer.seeds import Stream, seed_of
 
 OUT, IN = int(Stream.OUT), int(Stream.IN)
@@ -171,8 +171,8 @@ class PairedRuns(Drawable):
         """
         return attacks.tpr_at(self.out_scores, self.in_scores, fpr, confidence)
 
-    def figure(self, threshold: float | None = None) -> Worlds:
-        return Worlds.of(self.out_scores, self.in_scores, threshold)
+    def figure(self, threshold: float | None = None) -> ScoreHistograms:
+        return ScoreHistograms.of(self.out_scores, self.in_scores, threshold)
 
     def flipped(self) -> PairedRuns:
         """The same trials read the other way: a lower score means "member"."""
@@ -251,9 +251,9 @@ class CoinFlips(Drawable):
         """The name of the column that says who was in, and (member, score) of each."""
         return self.columns[1], list(zip(self.member.astype(int).tolist(), self.scores.tolist(), strict=True))
 
-    def figure(self, threshold: float | None = None) -> Worlds:
+    def figure(self, threshold: float | None = None) -> ScoreHistograms:
         title = f"Scores of {self.things}, {self.included} or not"
-        return Worlds.of(self.scores[~self.member], self.scores[self.member], threshold, title, self.things)
+        return ScoreHistograms.of(self.scores[~self.member], self.scores[self.member], threshold, title, self.things)
 
     def describe(self) -> str:
         return f"{len(self.scores)} {self.things}, {int(self.member.sum())} of them {self.included} by their coins"
@@ -351,9 +351,9 @@ class Membership(Drawable):
         """As if they were independent trials: for accuracies and curves, and for nothing else."""
         return PairedRuns(self.scores[~self.member], self.scores[self.member])
 
-    def figure(self) -> Worlds:
+    def figure(self) -> ScoreHistograms:
         outs, ins = self.scores[~self.member], self.scores[self.member]
-        return Worlds.of(outs, ins, title="Scores of members and others", things="records")
+        return ScoreHistograms.of(outs, ins, title="Scores of members and others", things="records")
 
     def __repr__(self) -> str:
         members = int(self.member.sum())

@@ -27,6 +27,7 @@ from epsilometer.claims import PointClaim, Relation
 from epsilometer.data import RegressionData
 from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.evidence import IN, OUT
+from epsilometer.json_values import json_values
 from epsilometer.mechanisms.erm import (
     SOUND,
     Flaws,
@@ -42,7 +43,6 @@ from epsilometer.mechanisms.erm import (
     lone_pair,
     saturated_pair,
 )
-from epsilometer.plain import plain
 from epsilometer.subjects import ErmTraining
 from epsilometer.testing import check_adversary
 
@@ -77,7 +77,7 @@ def test_pure_output_perturbation_is_certified_close_to_its_epsilon(erm: OutputP
     assert 0.95 < found.lower_bound.epsilon <= 1.0
     assert found.result.verdict.outcome is Outcome.CONSISTENT
     assert audit_erm(erm, LONE, flaws=Flaws(noise_scale=0.5), trials=5000).result.verdict.outcome is Outcome.VIOLATED
-    assert json.loads(json.dumps(plain(found.to_dict())))["tightness"] == pytest.approx(1.0)
+    assert json.loads(json.dumps(json_values(found.to_dict())))["tightness"] == pytest.approx(1.0)
 
 
 def test_normal_noise_leaks_at_most_its_exact_epsilon() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from epsilometer.auditing import audit_ridge
 from epsilometer.errors import InvalidInput
+from epsilometer.json_values import json_values
 from epsilometer.mechanisms import PrivateRidge, craft_poison, example_records, midpoint_epsilon
-from epsilometer.plain import plain
 
 DELTA = 1e-5
 SETTINGS = [(0.5, 1000.0), (1.0, 100.0), (2.0, 400.0), (4.0, 50.0), (8.0, 200.0)]
@@ -119,7 +119,7 @@ def test_two_trials_prove_nothing() -> None:
 
 def test_the_result_is_plain_data() -> None:
     found = audit_ridge(ridge(), X, Y, trials=1000).to_dict()
-    assert json.loads(json.dumps(plain(found)))["at_delta"]["claimed"]["epsilon"] == 1.0
+    assert json.loads(json.dumps(json_values(found)))["at_delta"]["claimed"]["epsilon"] == 1.0
 
 
 @pytest.mark.parametrize("setting", [{"trials": 1}, {"seed": -1}, {"confidence": 1.0}, {"interval_confidence": 0.0}])

@@ -11,7 +11,7 @@ from epsilometer.bounds import BestOnSame, Fixed, Kind, Split, UnionBound, epsil
 from epsilometer.bounds.bayesian import bayesian
 from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.evidence import Counts, OneRun
-from epsilometer.plain import plain
+from epsilometer.json_values import json_values
 
 EXTREMES = [
     Counts(tp=1, fp=0, fn=0, tn=1),
@@ -142,7 +142,7 @@ def test_result_is_credible_and_plain() -> None:
     found = bayesian(Counts(tp=90, fp=10, fn=10, tn=90), confidence=0.9)
     assert found.kind is Kind.CREDIBLE
     assert found.epsilon == found.proof.low
-    assert json.loads(json.dumps(plain(found.to_dict())))["interval"] == [found.proof.low, found.proof.high]
+    assert json.loads(json.dumps(json_values(found.to_dict())))["interval"] == [found.proof.low, found.proof.high]
 
 
 def test_all_ties_leave_nothing_to_see() -> None:

@@ -12,7 +12,7 @@ from epsilometer.bounds import Kind
 from epsilometer.bounds.cosine import Cosines, cosine_canaries, gaussian_pair_delta, gaussian_pair_epsilon
 from epsilometer.claims import GaussianClaim, Relation
 from epsilometer.errors import EvidenceMismatch, InvalidInput
-from epsilometer.plain import plain
+from epsilometer.json_values import json_values
 
 DELTA = 1e-6
 SIGMAS = [4.22, 1.54, 0.541]  # ε = 1, 3, 10 at δ = 1e-6
@@ -133,7 +133,7 @@ def test_result_is_a_labelled_estimate() -> None:
     assert found.relation is Relation.ZERO_OUT
     assert "an estimate, not a bound" in str(found)
     assert "same spread" in cosine_canaries(evidence, delta=1e-5, same_spread=True).method
-    assert json.loads(json.dumps(plain(found.to_dict())))["unobserved"] == {"mean": 0.0, "std": 0.1}
+    assert json.loads(json.dumps(json_values(found.to_dict())))["unobserved"] == {"mean": 0.0, "std": 0.1}
     assert "3 canaries" in str(found.proof)
 
 

@@ -15,7 +15,7 @@ from epsilometer.bounds import Fixed, Kind, Split, UnionBound
 from epsilometer.bounds.ratio import bailey, bailey_limit, katz_log, katz_log_limit
 from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.evidence import Counts, OneRun
-from epsilometer.plain import plain
+from epsilometer.json_values import json_values
 from mechanisms import least_favourable
 
 METHODS = {"katz-log": (katz_log, katz_log_limit), "bailey": (bailey, bailey_limit)}
@@ -48,7 +48,7 @@ def test_any_counts_give_a_finite_estimate(tp: int, fp: int, fn: int, tn: int, c
     for estimate, _ in METHODS.values():
         found = estimate(Counts(tp, fp, fn, tn, group_size=size), confidence=confidence)
         assert 0 <= found.epsilon < 20
-        assert json.loads(json.dumps(plain(found.to_dict())))["ratio_low"] == found.proof.ratio
+        assert json.loads(json.dumps(json_values(found.to_dict())))["ratio_low"] == found.proof.ratio
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -13,8 +13,8 @@ from epsilometer.auditing.mechanism_audit import audit_mechanism
 from epsilometer.bounds.calibration import calibrate_bounds, false_alarms, laplace
 from epsilometer.figures import Figure
 from epsilometer.instances import InstancePlan, chosen_records, run_instances
+from epsilometer.json_values import json_values
 from epsilometer.membership import membership_from_dict, run_membership
-from epsilometer.plain import plain
 from epsilometer.report import instances_to_json, membership_to_json, to_json, versions
 from epsilometer.report.html import render
 from epsilometer.report.kinds import page_of
@@ -78,7 +78,9 @@ def calibration() -> dict[str, Any]:
         repetitions=5, trials=20, bounds=["union-bound", "best-on-same"], mechanisms=[laplace(1.0)]
     )
     figures = {"all": false_alarms(cells).to_dict()}
-    return plain({"cells": [cell.to_dict() for cell in cells], "seed": 0, "figures": figures, "versions": versions()})
+    return json_values(
+        {"cells": [cell.to_dict() for cell in cells], "seed": 0, "figures": figures, "versions": versions()}
+    )
 
 
 def watch() -> dict[str, Any]:
@@ -93,7 +95,7 @@ def watch() -> dict[str, Any]:
     found = {name: figure.to_dict() for name, figure in figures_of(monitor).items()}
     trainings = [one.to_dict() for one in monitor]
     shared = {"libraries": [], "processes": [{"argv": [BAD]}], "failures": [BAD], "versions": versions()}
-    return plain({"command": [BAD], "exit_code": 0, "trainings": trainings, "figures": found, **shared})
+    return json_values({"command": [BAD], "exit_code": 0, "trainings": trainings, "figures": found, **shared})
 
 
 @pytest.fixture(scope="module")
@@ -204,6 +206,6 @@ def test_a_report_prints_in_the_light_with_all_numbers(chromium: Any, pages: Any
 
 
 def _visible(text: str) -> str:
-    from epsilometer.plain import visible
+    from epsilometer.visible import visible
 
     return visible(text)

@@ -13,7 +13,7 @@ from stored import store_run
 from test_diff import cells
 
 from epsilometer.cli.watch import _document
-from epsilometer.plain import plain
+from epsilometer.json_values import json_values
 from epsilometer.several.folder import Folder
 from epsilometer.several.pages import index_page, run_page
 from epsilometer.watching.monitor import Monitor
@@ -36,7 +36,7 @@ def store_watch(where: Path, noise: float = 1.0, trainings: int = 1, **changed: 
         monitor.take(Checked(number, [{"name": "sampler", "status": "passed", "reason": EVIL}]))
         monitor.take(Ended(number, 0, [[1.0, 0.1, 20]]))
     found = {"schema": 1, "command": ["python", "train.py", EVIL], "exit_code": 0, "begun": "now", "seconds": 2.0}
-    document = plain({**found, **_document(monitor), **changed})
+    document = json_values({**found, **_document(monitor), **changed})
     (where / "result.json").write_text(json.dumps(document))
     return where
 

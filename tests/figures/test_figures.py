@@ -29,9 +29,9 @@ from epsilometer.figures import (
     Rung,
     Scale,
     ScaleMark,
+    ScoreHistograms,
     Series,
     TradeOff,
-    Worlds,
     panels,
 )
 from epsilometer.figures.canvas import svg
@@ -43,7 +43,7 @@ BAD = "<script>alert(1)</script> & $x$ \x1b[31m"
 ONES = (1.0, math.inf, 0.0)
 EXAMPLES: list[Figure] = [
     Scale(BAD, BAD, (ScaleMark(BAD, 1.0, "at least"), ScaleMark("b", math.inf, "claimed"), ScaleMark("c", 0.0, "x"))),
-    Worlds.of([0.0, 1.0, 2.0] * 40, [1.0, 2.0, 3.0] * 40, threshold=1.5, title=BAD),
+    ScoreHistograms.of([0.0, 1.0, 2.0] * 40, [1.0, 2.0, 3.0] * 40, threshold=1.5, title=BAD),
     TradeOff(BAD, (PointClaim(1.0, 1e-5).curve(BAD), Curve("seen", (0.0, 0.5, 1.0), (0.0, 0.7, 1.0), "seen")),
              (Point("a", 0.1, 0.4), Point("a", 0.2, 0.5), Point(BAD, 0.0, 0.1))),
     Path(BAD, BAD, BAD, BAD, (10, 100, 1000), (0.1, math.inf, 0.3), (Level(BAD, 1.0), Level("t", math.inf, "theory"))),
@@ -117,7 +117,7 @@ def test_colours_follow_the_page_and_files_have_a_background() -> None:
     "scores", [[0.0], [1.0] * 7, [math.inf, -math.inf, 0.0], [1e308, -1e308], [5e-324, 0.0], [math.inf]]
 )
 def test_every_score_is_in_a_bin(scores: list[float]) -> None:
-    figure = Worlds.of(scores, scores[::-1], threshold=scores[0])
+    figure = ScoreHistograms.of(scores, scores[::-1], threshold=scores[0])
     assert sum(figure.out_counts) == sum(figure.in_counts) == len(scores)
     assert all(np.diff(figure.edges) > 0)
     assert count(ElementTree.fromstring(svg(figure))) == figure.marks
@@ -125,7 +125,7 @@ def test_every_score_is_in_a_bin(scores: list[float]) -> None:
 
 def test_a_hundred_thousand_scores_are_few_bars() -> None:
     rng = np.random.default_rng(0)
-    figure = Worlds.of(rng.standard_cauchy(50_000), rng.standard_cauchy(50_000) + 1)
+    figure = ScoreHistograms.of(rng.standard_cauchy(50_000), rng.standard_cauchy(50_000) + 1)
     assert figure.marks == 80
     assert sum(figure.out_counts) == 50_000
     assert max(figure.out_counts) < 15_000  # outliers do not push all others into one bar

@@ -10,7 +10,7 @@ import pytest
 from epsilometer.auditing import MemoryStore
 from epsilometer.data import Dataset
 from epsilometer.figures import Figure
-from epsilometer.plain import plain
+from epsilometer.json_values import json_values
 from epsilometer.reproductions import REPRODUCTIONS, Row, Session, carlini_lira, nasr_defences, shokri_classes
 
 
@@ -25,7 +25,7 @@ def drawn(name: str, rows: list[Row]) -> Figure:
     assert figure.marks > 0
     assert REPRODUCTIONS[name].draw([]) is not None  # a run that has just begun
     assert all(key in row.details for row in rows for key in REPRODUCTIONS[name].shown)
-    plain([row.to_dict() for row in rows])
+    json_values([row.to_dict() for row in rows])
     return figure
 
 

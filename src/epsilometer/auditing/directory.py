@@ -15,7 +15,7 @@ from typing import Any
 from epsilometer.auditing.sqlite_store import SqliteStore
 from epsilometer.auditing.work import Work
 from epsilometer.errors import EpsilometerError, InvalidInput
-from epsilometer.plain import plain
+from epsilometer.json_values import json_values
 
 STORE = "trials.sqlite"
 PILOT = "pilot"  # a directory in it for trials that chose an adversary, and have nothing to do with the run's own
@@ -31,7 +31,7 @@ def run_directory(directory: Path | str, plan: Work) -> Iterator[SqliteStore]:
     with store_in(out) as store:
         runs = store.runs()
         if runs and runs[0].fingerprint != plan.fingerprint():
-            changes = differences(runs[0].plan, plain(plan.to_dict()))
+            changes = differences(runs[0].plan, json_values(plan.to_dict()))
             raise InvalidInput(
                 "out", str(directory), f"the plan that was begun there ({changes})",
                 "name another directory, or undo the change",

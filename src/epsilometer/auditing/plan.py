@@ -29,7 +29,7 @@ from epsilometer.bounds import (
 from epsilometer.claims import Claim, Floats, PointClaim, Relation, StepClaim, require_same_relation
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import Evidence, Trial
-from epsilometer.plain import plain
+from epsilometer.json_values import json_values
 from epsilometer.seeds import Seeds, Stream, seed_of
 from epsilometer.subjects import Access, Insertion, Observer, Precautions, Subject, code_of
 from epsilometer.training import Recipe
@@ -182,7 +182,7 @@ class Plan:
 
     def canonical_json(self) -> str:
         """The same as text."""
-        return canonical(plain(self.to_dict()))
+        return canonical(json_values(self.to_dict()))
 
     def fingerprint(self) -> str:
         """A hash of the whole plan."""

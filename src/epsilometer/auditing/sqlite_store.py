@@ -31,7 +31,7 @@ from epsilometer.auditing.work import Preparation, Results, Work
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Trial
-from epsilometer.plain import plain
+from epsilometer.json_values import json_values
 
 _DAMAGED = "move it away, or put a copy back"
 _IS_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_MISMATCH", "SQLITE_FORMAT")
@@ -145,7 +145,7 @@ class SqliteStore:
     def conclude(self, fingerprint: str, conclusion: Mapping[str, Any]) -> None:
         with self._writing():
             *row, _ = self._row(fingerprint)
-            self._rewrite((*row, json.dumps(plain(dict(conclusion)))))
+            self._rewrite((*row, json.dumps(json_values(dict(conclusion)))))
 
     def close(self) -> None:
         self._disconnect()

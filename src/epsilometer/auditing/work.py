@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from epsilometer.bounds import LowerBound
 from epsilometer.claims import Floats
 from epsilometer.evidence import Trial
-from epsilometer.plain import plain
+from epsilometer.json_values import json_values
 from epsilometer.subjects import Precautions
 
 Results = Mapping[Trial, Floats]  # what was seen: one score, or one for each canary
@@ -103,7 +103,7 @@ class Fingerprinted:
         raise NotImplementedError
 
     def canonical_json(self) -> str:
-        return canonical(plain(self.to_dict()))
+        return canonical(json_values(self.to_dict()))
 
     @functools.cached_property
     def _fingerprint(self) -> str:

@@ -90,13 +90,13 @@ def _write(cells: list[Cell], out: Path, seed: int) -> None:
     from epsilometer.auditing.whole_files import write_whole
     from epsilometer.bounds.calibration import false_alarms
     from epsilometer.figures.canvas import svg
-    from epsilometer.plain import SCHEMA, plain
+    from epsilometer.json_values import SCHEMA, json_values
     from epsilometer.report import versions
     from epsilometer.report.report_file import write_report
     from epsilometer.report.seal import sealed
 
     figure = false_alarms(cells)
-    document = plain(
+    document = json_values(
         {
             "schema": SCHEMA,
             "seed": seed,

@@ -118,10 +118,10 @@ def found_by(
     command: str,
 ) -> Finding:
     """What is told to others of a bound, and of a claim if one was tested; the scores came from `source`."""
-    from epsilometer.plain import plain
+    from epsilometer.json_values import json_values
     from epsilometer.report import Finding
 
-    document = plain(document)
+    document = json_values(document)
     question = {"source": source, "claim": document["claim"], "delta": low.delta, "method": low.method}
     finding = Finding(
         name=source,

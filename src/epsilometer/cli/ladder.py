@@ -64,7 +64,7 @@ def ladder(
     """
     from epsilometer.adversaries import LADDER
     from epsilometer.auditing import executor_named
-    from epsilometer.plain import plain
+    from epsilometer.json_values import json_values
     from epsilometer.reproductions import Session, ladder_headline, ladder_of
 
     plan, _, _ = chosen_plan(
@@ -92,7 +92,7 @@ def ladder(
         return {"headline": str(short), "quote": short.quote, "verdict": short.verdict}
 
     rows = measure_cells(
-        chosen, chosen.cells, plain({**settings, "access": str(plan.access)}), out, session,
+        chosen, chosen.cells, json_values({**settings, "access": str(plan.access)}), out, session,
         quiet=quiet, as_json=as_json, line=line, summed_up=summed_up,
     )  # fmt: skip
     short = ladder_headline(plan, rows)

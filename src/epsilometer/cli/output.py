@@ -11,7 +11,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, TextIO
 
 from epsilometer.errors import EpsilometerError
-from epsilometer.plain import SCHEMA, plain
+from epsilometer.json_values import SCHEMA, json_values
 from epsilometer.wrapping import told, wrapped
 
 BAD_INPUT = 2
@@ -45,7 +45,7 @@ def results_only() -> Iterator[None]:
 
 def emit_json(document: dict[str, Any]) -> None:
     """One JSON object on stdout, in ASCII: it must survive every pipe."""
-    text = json.dumps(plain({"schema": SCHEMA, **document}), allow_nan=False)
+    text = json.dumps(json_values({"schema": SCHEMA, **document}), allow_nan=False)
     print(text, file=_results or sys.stdout, flush=True)
 
 

@@ -65,7 +65,7 @@ def sweep(
     - `epsilometer sweep my.toml --vary training.optimizer=sgd,adam --vary training.learning_rate=0.1,1`
     """
     from epsilometer.auditing import Spec, executor_named, read_spec
-    from epsilometer.plain import plain
+    from epsilometer.json_values import json_values
     from epsilometer.reproductions import Session, parse_axis, sweep_of
 
     axes = [parse_axis(text) for text in vary or []]
@@ -80,7 +80,7 @@ def sweep(
     settings = {"sweep": {axis.key: list(axis.texts) for axis in axes}, "spec": values}
     session = Session(chosen.trials, data_dir=data_dir, executor=executor_named(executor, workers, address))
     rows = measure_cells(
-        chosen, chosen.cells, plain(settings), out, session, quiet=quiet, as_json=as_json, line=None
+        chosen, chosen.cells, json_values(settings), out, session, quiet=quiet, as_json=as_json, line=None
     )  # fmt: skip
     violated = [where(row.cell) for row in rows if row.details["violated"]]
     if not as_json:

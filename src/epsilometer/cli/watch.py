@@ -235,9 +235,9 @@ def _document(monitor: Monitor) -> dict[str, Any]:
 
 
 def _plain(document: dict[str, Any]) -> Any:
-    from epsilometer.plain import plain
+    from epsilometer.json_values import json_values
 
-    return plain(document)
+    return json_values(document)
 
 
 @contextmanager

@@ -4,15 +4,15 @@ from epsilometer.figures.distribution import Distribution, Group
 from epsilometer.figures.false_alarms import AlarmRate, FalseAlarms
 from epsilometer.figures.figure import Drawable, Figure, Table
 from epsilometer.figures.grid import Grid, panels
+from epsilometer.figures.ladder import Ladder, Rung
 from epsilometer.figures.lines import Lines, Series
 from epsilometer.figures.path import Level, Path
 from epsilometer.figures.pictures import Pictures
 from epsilometer.figures.roc import Roc, RocCurve
-from epsilometer.figures.rungs import Ladder, Rung
 from epsilometer.figures.scale import Scale, ScaleMark
+from epsilometer.figures.scores import ScoreHistograms
 from epsilometer.figures.side_by_side import RunMarks, SideBySide
 from epsilometer.figures.trade_off import Curve, Point, TradeOff
-from epsilometer.figures.worlds import Worlds
 
 FIGURES: dict[str, type[Figure]] = {
     one.kind: one
@@ -28,7 +28,7 @@ FIGURES: dict[str, type[Figure]] = {
         Scale,
         SideBySide,
         TradeOff,
-        Worlds,
+        ScoreHistograms,
     )
 }
 
@@ -58,6 +58,6 @@ __all__ = [
     "SideBySide",
     "Table",
     "TradeOff",
-    "Worlds",
+    "ScoreHistograms",
     "panels",
 ]

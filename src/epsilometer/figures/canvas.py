@@ -13,7 +13,7 @@ from typing import Any
 
 from epsilometer.figures.figure import WIDTH, Figure
 from epsilometer.figures.palette import DARK, GRID, INK, MUTED
-from epsilometer.plain import visible
+from epsilometer.visible import visible
 
 LEGEND_ROW = 0.22  # inches
 _SETTINGS: Any = {

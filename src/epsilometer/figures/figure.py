@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from html import escape
 from typing import Any, ClassVar
 
-from epsilometer.plain import plain, visible
+from epsilometer.json_values import json_values
+from epsilometer.visible import visible
 
 WIDTH = 5.8  # inches, with letters of 9 points: they can still be read on a telephone
 
@@ -61,7 +62,7 @@ class Figure(ABC):
         return axes_for(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
-        values: dict[str, Any] = plain({"kind": self.kind, **_values(self)})
+        values: dict[str, Any] = json_values({"kind": self.kind, **_values(self)})
         return values
 
     def _repr_html_(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from epsilometer.figures.figure import Figure, Table, number
 from epsilometer.figures.palette import CERTIFIED, CLAIM, FAMILY, GRID, THEORY
-from epsilometer.plain import visible
+from epsilometer.visible import visible
 
 
 @dataclass(frozen=True)

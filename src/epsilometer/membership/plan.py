@@ -20,10 +20,10 @@ from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.evidence import IN, Coins, Membership, Trial, toss_coins
+from epsilometer.json_values import json_values
 from epsilometer.membership.given import GivenModel
 from epsilometer.membership.queries import Queries
 from epsilometer.membership.signals import BLACK_BOX, ROBUST, Signals, black_box, white_box_names
-from epsilometer.plain import plain
 from epsilometer.seeds import Seeds
 from epsilometer.subjects import Insertion, Observer, Precautions, Sees, Subject, ThreatModel
 from epsilometer.training import Network
@@ -159,7 +159,7 @@ class MembershipPlan:
         }
 
     def canonical_json(self) -> str:
-        return canonical(plain(self.to_dict()))
+        return canonical(json_values(self.to_dict()))
 
     @functools.cached_property
     def _fingerprint(self) -> str:

@@ -14,7 +14,7 @@ from epsilometer.auditing.audit_figures import certified_pairs
 from epsilometer.bounds import Kind, Sequential
 from epsilometer.claims import PointClaim
 from epsilometer.evidence import PairedRuns
-from epsilometer.plain import plain
+from epsilometer.json_values import json_values
 from epsilometer.report.person import RATES, means
 from epsilometer.rounding import down, up
 from epsilometer.subjects import Controls, Sees
@@ -50,7 +50,7 @@ def details_of(result: AuditResult) -> dict[str, Any]:
         "scores_sha256": hashlib.sha256(scores_csv(result)).hexdigest(),
         "figures": {name: figure.to_dict() for name, figure in result.figures.items()},
     }
-    converted: dict[str, Any] = plain(details)
+    converted: dict[str, Any] = json_values(details)
     return converted
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from epsilometer import __version__
 from epsilometer.auditing import AuditResult
-from epsilometer.plain import SCHEMA, plain
+from epsilometer.json_values import SCHEMA, json_values
 from epsilometer.report.details import details_of
 from epsilometer.report.headline import headline_of
 
@@ -45,7 +45,7 @@ def to_json(result: AuditResult) -> dict[str, Any]:
         "versions": versions(),
         **details_of(result),
     }
-    converted: dict[str, Any] = plain(document)
+    converted: dict[str, Any] = json_values(document)
     return converted
 
 

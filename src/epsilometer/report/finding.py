@@ -12,7 +12,7 @@ from epsilometer.auditing import AuditResult, Plan
 from epsilometer.auditing.verdict import unseen_leaks
 from epsilometer.auditing.work import canonical
 from epsilometer.bounds import Kind, LowerBound
-from epsilometer.plain import plain
+from epsilometer.json_values import json_values
 from epsilometer.report.document import to_json
 from epsilometer.report.headline import Headline, headline_of
 from epsilometer.report.text import UNKNOWN
@@ -113,7 +113,7 @@ def question(plan: Plan) -> str:
     asked = {key: value for key, value in plan.to_dict().items() if key not in _ANSWERING}
     if "subject" in asked:
         asked["subject"] = {key: value for key, value in asked["subject"].items() if key != "code"}
-    return hashlib.sha256(canonical(plain(asked)).encode()).hexdigest()[:16]
+    return hashlib.sha256(canonical(json_values(asked)).encode()).hexdigest()[:16]
 
 
 def finding_of(result: AuditResult, command: str = "") -> Finding:

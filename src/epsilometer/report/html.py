@@ -7,9 +7,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from epsilometer.figures.palette import DARK
-from epsilometer.plain import visible
 from epsilometer.report.page import Page
 from epsilometer.report.seal import EMPTY, sealed
+from epsilometer.visible import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

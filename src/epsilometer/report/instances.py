@@ -20,7 +20,7 @@ from epsilometer.instances.meaning import (
     unlearned_for_free,
 )
 from epsilometer.instances.result import WARNING
-from epsilometer.plain import SCHEMA, plain
+from epsilometer.json_values import SCHEMA, json_values
 from epsilometer.report.document import versions
 from epsilometer.report.files import Written, write_document
 from epsilometer.rounding import up
@@ -58,7 +58,7 @@ def instances_to_json(result: InstanceResult, measured: tuple[Leakage, ...] = ()
         "versions": versions(),
         "figures": {name: figure.to_dict() for name, figure in figures_of(result).items()},
     }
-    converted: dict[str, Any] = plain(document)
+    converted: dict[str, Any] = json_values(document)
     return converted
 
 

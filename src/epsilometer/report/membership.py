@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from epsilometer.auditing import RESULTS
+from epsilometer.json_values import SCHEMA, json_values
 from epsilometer.membership import NO_EPSILON, MembershipResult
-from epsilometer.plain import SCHEMA, plain
 from epsilometer.report.document import versions
 from epsilometer.report.files import Written, write_document
 from epsilometer.report.headline import Headline
@@ -99,7 +99,7 @@ def membership_to_json(result: MembershipResult, command: str = "") -> dict[str,
         "figures": figures,
         "command": command,
     }
-    converted: dict[str, Any] = plain(document)
+    converted: dict[str, Any] = json_values(document)
     return converted
 
 

@@ -16,7 +16,7 @@ from epsilometer.auditing.directory import differences, store_in, stores_below
 from epsilometer.auditing.whole_files import write_whole
 from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.figures.canvas import svg
-from epsilometer.plain import SCHEMA, plain
+from epsilometer.json_values import SCHEMA, json_values
 from epsilometer.report import versions
 from epsilometer.report.seal import is_sealed, sealed
 from epsilometer.reproductions.reproduction import Reproduction, Row
@@ -82,7 +82,7 @@ def write_rows(out: Path, of: Reproduction, settings: dict[str, Any], rows: Sequ
     before = _csv(_stored(out))
     found = {tuple(row.cell.items()): row for row in (*known, *rows)}
     rows = [found[key] for key in (tuple(cell.items()) for cell in of.cells) if key in found]
-    table, figure = [plain(row.to_dict()) for row in rows], of.draw(rows)
+    table, figure = [json_values(row.to_dict()) for row in rows], of.draw(rows)
     texts = {}
     if _may_write(out / TABLE, lambda content: content in (before.encode(), _csv(table).encode())):
         texts[TABLE] = _csv(table).encode()
@@ -99,7 +99,7 @@ def write_rows(out: Path, of: Reproduction, settings: dict[str, Any], rows: Sequ
         "versions": versions(),
         **_headline(of, rows),
     }
-    texts[RESULT] = (json.dumps(plain(document), indent=2) + "\n").encode()
+    texts[RESULT] = (json.dumps(json_values(document), indent=2) + "\n").encode()
     for name, text in texts.items():
         try:
             write_whole(out / name, text, anew=True)

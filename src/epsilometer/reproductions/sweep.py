@@ -21,7 +21,7 @@ from epsilometer.auditing.work import canonical
 from epsilometer.bounds import Kind
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput, unknown_name
-from epsilometer.plain import plain
+from epsilometer.json_values import json_values
 from epsilometer.report import write_results
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
 from epsilometer.reproductions.sweep_figure import sweep_figure
@@ -41,7 +41,7 @@ class Axis:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        return tuple(value if isinstance(value, str) else canonical(plain(value)) for value in self.values)
+        return tuple(value if isinstance(value, str) else canonical(json_values(value)) for value in self.values)
 
 
 def parse_axis(text: str) -> Axis:
@@ -194,7 +194,7 @@ def _sharing(plan: Plan, shared: dict[str, Any]) -> Plan:
 
 def _test_part(spec: Spec, plan: Plan, shared: dict[str, Any], data_dir: Any, progress: Any) -> Dataset | None:
     """Records that no training sees; what another cell has as well is kept once."""
-    key = canonical([spec.data.name, spec.data.path, plain(spec.data.classes), has_accuracy(plan)])
+    key = canonical([spec.data.name, spec.data.path, json_values(spec.data.classes), has_accuracy(plan)])
     if key not in shared:
         shared[key] = held_out_part(spec, plan, data_dir, progress)
     found: Dataset | None = shared[key]

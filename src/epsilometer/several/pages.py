@@ -13,12 +13,12 @@ from epsilometer import __version__
 from epsilometer.auditing.directory import flat
 from epsilometer.figures.canvas import svg
 from epsilometer.figures.palette import DARK
-from epsilometer.plain import visible
 from epsilometer.report import duration
 from epsilometer.rounding import down, up
 from epsilometer.several.comparison import ABSENT, Comparison, shown
 from epsilometer.several.folder import REPORT, Entry
 from epsilometer.several.listing import RUNNING, KnownRun
+from epsilometer.visible import visible
 
 SOON, LATER = 5, 60  # seconds until a page is loaded again: while something runs, and else
 

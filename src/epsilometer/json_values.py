@@ -9,16 +9,16 @@ from typing import Any
 SCHEMA = 1
 
 
-def plain(value: Any) -> Any:
+def json_values(value: Any) -> Any:
     """The same with built-in types only; JSON has no infinities, so they become "inf" and "-inf".
 
-    >>> plain({"epsilon": float("inf"), "counts": (1, 2)})
+    >>> json_values({"epsilon": float("inf"), "counts": (1, 2)})
     {'epsilon': 'inf', 'counts': [1, 2]}
     """
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): json_values(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [json_values(item) for item in value]
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, numbers.Integral):
@@ -27,12 +27,3 @@ def plain(value: Any) -> Any:
         number = float(value)
         return number if math.isfinite(number) else str(number)
     return str(value)
-
-
-def visible(text: str) -> str:
-    r"""Text from outside (keys of a spec, names in a store, paths) that cannot command a terminal.
-
-    >>> print(visible("a\x1b[31mred\nε"))
-    a\x1b[31mred\nε
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

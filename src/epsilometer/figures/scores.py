@@ -20,7 +20,7 @@ _LARGEST = 1e100  # that axes can show
 
 
 @dataclass(frozen=True)
-class Worlds(Figure):
+class ScoreHistograms(Figure):
     """Counts between `edges` in the worlds without and with the record; what lies beyond is in the first or last."""
 
     kind: ClassVar[str] = "worlds"
@@ -39,10 +39,10 @@ class Worlds(Figure):
         threshold: float | None = None,
         title: str = "Scores with and without the record",
         things: str = "trials",
-    ) -> Worlds:
+    ) -> ScoreHistograms:
         """Count scores, as many as there may be, in few bins.
 
-        >>> Worlds.of([0.0, 1.0, 1.0], [2.0, 2.0]).out_counts[0]
+        >>> ScoreHistograms.of([0.0, 1.0, 1.0], [2.0, 2.0]).out_counts[0]
         1
         """
         outs, ins = np.asarray(out_scores, np.float64), np.asarray(in_scores, np.float64)
