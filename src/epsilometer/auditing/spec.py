@@ -1,215 +1,45 @@
-"""Spec files (TOML): what a person writes, checked key by key, turned into a plan."""
+"""Spec files (TOML): what a person writes, turned into a plan."""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
-import inspect
 import itertools
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
-
-import pydantic
-from pydantic import BaseModel, ConfigDict
-from pydantic_core import PydanticCustomError
+from typing import Any
 
 from epsilometer import checks
-from epsilometer.accounting import LARGEST_EPSILON, Budget, BudgetExceeded, DpSgd, account, curve
+from epsilometer.accounting import LARGEST_EPSILON, Budget, BudgetExceeded, account, curve
 from epsilometer.adversaries import ADVERSARIES, Adversary, Canaries, MembershipAttack, RidgeClipBkd
 from epsilometer.auditing.per_step import STEPWISE
 from epsilometer.auditing.plan import Plan, claim_curve, noise_for
 from epsilometer.auditing.ridge_spec import ADVERSARIES as RIDGE_ADVERSARIES
 from epsilometer.auditing.ridge_spec import ridge_claim, ridge_training
+from epsilometer.auditing.spec_sections import (
+    AccessSection,
+    AdversarySection,
+    AuditSection,
+    ClaimSection,
+    DataSection,
+    FaultsSection,
+    ModelSection,
+    Section,
+    SubjectSection,
+    TrainingSection,
+)
+from epsilometer.auditing.spec_text import parse_toml, read_toml, validated
 from epsilometer.bounds import EProcess, Method, OneRunPoint, Threshold, method_named
 from epsilometer.claims import Claim, PointClaim, Relation
-from epsilometer.data import Dataset, Progress, load, own_data
-from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
+from epsilometer.data import Progress
+from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.seeds import Stream, seed_of
-from epsilometer.subjects import Access, CallableTraining, Controls, DpSgdTraining, Entry, Faults, Sees, Subject
-from epsilometer.training import Recipe, is_module, median_gradient_norm, register, within_budget
+from epsilometer.subjects import Access, CallableTraining, DpSgdTraining, Faults, Subject
+from epsilometer.training import Recipe, median_gradient_norm, within_budget
 
-AnySpec = TypeVar("AnySpec", bound="Section")
 USUAL, USUAL_BLACK_BOX = "gradient", "clipbkd"  # adversaries, where a spec names none
-
-
-class Section(BaseModel):
-    """Keys of a spec: no others, and of no other type."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class ClaimSection(Section):
-    """What the training promises. Of `epsilon` and `training.noise_multiplier` at least one may be left out."""
-
-    epsilon: float | None = None
-    delta: float = 1e-5
-    relation: str = "add-remove"
-    form: Literal["curve", "point"] | None = None
-
-
-class DataSection(Section):
-    """A data set by name; or a file of the user's own: .npz, .csv or .parquet."""
-
-    name: str = "digits"
-    path: str | None = None
-    classes: list[str | int] | None = None
-    per_class: int | None = None
-    held_out: int | None = None
-    clusters: int | None = None
-
-    def load(self, data_dir: Path | None = None, progress: Progress | None = None) -> Dataset:
-        """The data; `data_dir` is where files may lie, and `progress` is told about downloads.
-
-        With records that are to be held out, which come behind the others of their class.
-        """
-        per_class, held_out = self.per_class, self.held_out
-        if held_out is not None:
-            checks.whole("data.held_out", held_out, least=1, most=10**9)
-            per_class = None if per_class is None else checks.whole("data.per_class", per_class, least=1) + held_out
-        data = self._named(per_class, data_dir, progress) if self.path is None else self._own(self.path, per_class)
-        return data if held_out is None else data.holding_out(held_out)
-
-    def _named(self, per_class: int | None, data_dir: Path | None, progress: Progress | None) -> Dataset:
-        chosen = {"name": self.name, "classes": self.classes, "per_class": per_class, "clusters": self.clusters}
-        return load(**chosen, directory=data_dir, progress=progress)  # type: ignore[arg-type]
-
-    def _own(self, path: str, per_class: int | None) -> Dataset:
-        if "name" in self.model_fields_set and self.name != DataSection().name:
-            raise InvalidInput("data.path", path, "nothing beside data.name", "remove one of the two")
-        if self.clusters is not None:
-            raise InvalidInput("data.clusters", self.clusters, "nothing beside data.path", "remove one of the two")
-        try:
-            found = own_data(path)
-        except InvalidInput as error:
-            raise error.renamed("data.path") if error.argument == "data" else error from None
-        return found.subset(self.classes, per_class)
-
-
-class ModelSection(Section):
-    """The model by name; or `mymodule:Net`, a torch module made from (features, classes)."""
-
-    name: str = "logistic"
-    hidden: list[int] = [32]
-    activation: str = "relu"
-    loss: str = "cross-entropy"
-    initialisation: str = "fixed"
-    init_scale: float = 1.0
-    init_seed: int = 0
-    precision: str = "float32"
-
-    def settings(self) -> dict[str, Any]:
-        """As a recipe has them; a module of the user's own is made known."""
-        given = self.model_dump()
-        return given | {"model": _known(given.pop("name")), "hidden": tuple(given["hidden"])}
-
-
-class TrainingSection(Section):
-    sample_rate: float = 0.1
-    steps: int = 100
-    learning_rate: float = 2.0
-    clip_norm: float | Literal["median"] = 1.0
-    noise_multiplier: float | None = None
-    budget: float | None = None
-    sampling: str = "poisson"
-    clipping: str = "flat"
-    optimizer: str = "sgd"
-    momentum: float = 0.9
-    weight_decay: float = 0.0
-    schedule: str = "constant"
-    final_learning_rate: float = 0.0
-    decay_steps: int | None = None
-
-    @pydantic.field_validator("clip_norm", mode="plain")
-    @classmethod
-    def _number_or_median(cls, value: Any) -> Any:
-        if value == "median":
-            return value
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**1023:
-            return float(value)
-        raise PydanticCustomError("clip_norm", 'a number, or "median"')
-
-
-class AdversarySection(BaseModel):
-    """The adversary's name, and whatever settings it has; the usual one for the subject, if there is no name."""
-
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
-    name: str | None = None
-
-
-class AuditSection(Section):
-    trials: int | None = None
-    confidence: float = 0.95
-    seed: int = 0
-    bound: str | None = None
-    threshold: float | None = None
-    target: float | None = None
-    accountant: str = "pld"
-
-
-class AccessSection(Section):
-    """What the training grants to those who attack it: everything, if nothing is said."""
-
-    sees: str = Sees.EVERY_MODEL.value
-    controls: list[str] = [power.value for power in Controls]
-
-
-class FaultsSection(Section):
-    """Faults to inject on purpose; see `Faults`."""
-
-    noise_scale: float = 1.0
-
-
-class SubjectSection(Section):
-    """A training of the user's own in place of [model] and [training]; see `CallableTraining`.
-
-    If it is DP-SGD, `sample_rate`, `noise_multiplier` and `steps` say what it claims to do, and a curve is claimed.
-    Or a `name`: private ridge regression (see `PrivateRidge`), with noise for the claimed ε.
-    """
-
-    name: Literal["private-ridge"] | None = None
-    regularisation: float = 100.0
-    records: int | None = None
-    calibration: str = "analytic"
-    train: str | None = None
-    score: str | None = None
-    arguments: dict[str, Any] = {}
-    isolation: str = "none"
-    time_limit: float | None = None
-    deterministic: bool = True
-    sample_rate: float | None = None
-    noise_multiplier: float | None = None
-    steps: int | None = None
-
-    def stated(self) -> DpSgd | None:
-        """What the training says of itself."""
-        given = (self.sample_rate, self.noise_multiplier, self.steps)
-        if all(one is None for one in given):
-            return None
-        for name, one in zip(("sample_rate", "noise_multiplier", "steps"), given, strict=True):
-            if one is None:
-                expected = "all of sample rate, noise multiplier and steps, or none"
-                raise InvalidInput(f"subject.{name}", None, expected, "a curve follows from the three together")
-        return DpSgd(*given)  # type: ignore[arg-type]
-
-    def training(self, data: Dataset) -> CallableTraining:
-        """The training of the user's own on these data, if it can be imported."""
-        assert self.train is not None
-        subject = CallableTraining(
-            train=Entry.of(self.train, "subject.train"),
-            data=data,
-            score=None if self.score is None else Entry.of(self.score, "subject.score"),
-            arguments=self.arguments,
-            isolation=self.isolation,
-            time_limit=self.time_limit,
-            deterministic=self.deterministic,
-            stated=self.stated(),
-        )
-        subject.code()  # before anything else is done, whether they can be imported
-        return subject
 
 
 class Spec(Section):
@@ -456,20 +286,6 @@ class Spec(Section):
             raise error.renamed(f"adversary.{error.argument}") from None
 
 
-def _known(model: str) -> str:
-    """The model's name; if it is `module:name`, the class or function is made known under it first."""
-    if ":" not in model or is_module(model):
-        return model
-    factory = Entry.of(model, "model").load("model")
-    try:
-        inspect.signature(factory).bind(1, 2)
-    except TypeError:
-        expected = "something that makes a torch module from (features, classes)"
-        raise InvalidInput("model", model, expected, "give it these two parameters") from None
-    register(model, factory)
-    return model
-
-
 def _near(key: str, known: list[str]) -> str:
     """A setting that was probably meant."""
     found = difflib.get_close_matches(key, known, n=1, cutoff=0.75)
@@ -487,65 +303,11 @@ def parse_spec(text: str | bytes, source: str = "spec") -> Spec:
     return spec_from_dict(parse_toml(text, source))
 
 
-def parse_toml(text: str | bytes, source: str) -> dict[str, Any]:
-    """The keys of a spec of any kind."""
-    try:
-        decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        return tomllib.loads(decoded, parse_float=lambda number: checks.written(source, number))
-    except UnicodeDecodeError:
-        raise InvalidInput("SPEC", source, "a TOML file in UTF-8", "save it as UTF-8") from None
-    except InvalidInput:
-        raise
-    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
-        raise InvalidInput("SPEC", source, f"a TOML file ({error})", "docs/spec.md shows one") from None
-
-
 def read_spec(path: Path) -> Spec:
     """A spec from a file."""
     return spec_from_dict(read_toml(path))
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """The keys of a spec of any kind, from a file."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InvalidInput("SPEC", str(path), f"a readable file ({error.strerror})") from None
-    return parse_toml(content, path.name)
-
-
 def spec_from_dict(values: dict[str, Any]) -> Spec:
     """A spec from nested dictionaries."""
     return validated(Spec, values)
-
-
-def validated(kind: type[AnySpec], values: dict[str, Any]) -> AnySpec:
-    """The same for a spec of any kind."""
-    try:
-        return kind.model_validate(values)
-    except pydantic.ValidationError as error:
-        raise _explain(kind, error.errors()[0]) from None
-
-
-def _explain(kind: type[Section], error: Any) -> EpsilometerError:
-    """pydantic's first complaint as one of our lines."""
-    path = [str(part) for part in error["loc"]]
-    key = ".".join(path)
-    if error["type"] == "extra_forbidden":
-        section: Any = kind
-        for part in path[:-1]:
-            section = section.model_fields[part].annotation
-        unknown = unknown_name(key, path[-1], section.model_fields)
-        return InvalidInput(key, error["input"], unknown.expected, unknown.remedy)
-    if error["type"] == "literal_error":
-        valid = [name.strip("'\" ") for name in error["ctx"]["expected"].replace(" or ", ",").split(",")]
-        return unknown_name(key, error["input"], valid)
-    kinds = {
-        "float_type": "a number",
-        "int_type": "a whole number",
-        "string_type": "a text in quotes",
-        "list_type": "a list in brackets",
-        "model_type": "a section of keys",
-        "model_attributes_type": "a section of keys",
-    }
-    return InvalidInput(key, error["input"], kinds.get(error["type"], error["msg"]))

@@ -11,16 +11,8 @@ import numpy as np
 import pydantic
 
 from epsilometer import checks
-from epsilometer.auditing.spec import (
-    DataSection,
-    ModelSection,
-    Section,
-    SubjectSection,
-    TrainingSection,
-    parse_toml,
-    read_toml,
-    validated,
-)
+from epsilometer.auditing.spec_sections import DataSection, ModelSection, Section, SubjectSection, TrainingSection
+from epsilometer.auditing.spec_text import parse_toml, read_toml, validated
 from epsilometer.data import Dataset, Progress, own_data, read_pairs
 from epsilometer.errors import InvalidInput
 from epsilometer.membership.attack import Attack

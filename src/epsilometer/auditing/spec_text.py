@@ -1,0 +1,69 @@
+"""Specs of every kind as text: TOML, checked key by key; a mistake is one line that names the key."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pydantic
+
+from epsilometer import checks
+from epsilometer.auditing.spec_sections import Section
+from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
+
+AnySpec = TypeVar("AnySpec", bound=Section)
+
+
+def parse_toml(text: str | bytes, source: str) -> dict[str, Any]:
+    """The keys of a spec of any kind."""
+    try:
+        decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        return tomllib.loads(decoded, parse_float=lambda number: checks.written(source, number))
+    except UnicodeDecodeError:
+        raise InvalidInput("SPEC", source, "a TOML file in UTF-8", "save it as UTF-8") from None
+    except InvalidInput:
+        raise
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
+        raise InvalidInput("SPEC", source, f"a TOML file ({error})", "docs/spec.md shows one") from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The keys of a spec of any kind, from a file."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InvalidInput("SPEC", str(path), f"a readable file ({error.strerror})") from None
+    return parse_toml(content, path.name)
+
+
+def validated(kind: type[AnySpec], values: dict[str, Any]) -> AnySpec:
+    """The same for a spec of any kind."""
+    try:
+        return kind.model_validate(values)
+    except pydantic.ValidationError as error:
+        raise _explain(kind, error.errors()[0]) from None
+
+
+def _explain(kind: type[Section], error: Any) -> EpsilometerError:
+    """pydantic's first complaint as one of our lines."""
+    path = [str(part) for part in error["loc"]]
+    key = ".".join(path)
+    if error["type"] == "extra_forbidden":
+        section: Any = kind
+        for part in path[:-1]:
+            section = section.model_fields[part].annotation
+        unknown = unknown_name(key, path[-1], section.model_fields)
+        return InvalidInput(key, error["input"], unknown.expected, unknown.remedy)
+    if error["type"] == "literal_error":
+        valid = [name.strip("'\" ") for name in error["ctx"]["expected"].replace(" or ", ",").split(",")]
+        return unknown_name(key, error["input"], valid)
+    kinds = {
+        "float_type": "a number",
+        "int_type": "a whole number",
+        "string_type": "a text in quotes",
+        "list_type": "a list in brackets",
+        "model_type": "a section of keys",
+        "model_attributes_type": "a section of keys",
+    }
+    return InvalidInput(key, error["input"], kinds.get(error["type"], error["msg"]))
