@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -96,11 +95,10 @@ def chosen(prepared: Prepared) -> tuple[Any, Any, str]:
 
 
 class _Block(Observer):
-    """The scores of a block of releases, of which equal ones are told apart at random.
+    """The scores of a block of releases, each a function of its own release: others of the block must not show in it.
 
-    A score with a random number behind it is a score as well, and where an atom leaks all that a claim allows, so does
-    every part of it. An observer has no seed, so numbers are drawn from a hash of all that the block released. Scores
-    are centred because floats are finest around 0: where most are equal, these must have room.
+    Scores that are nearly equal are made equal; bounds tell equal ones apart at random. They are centred because floats
+    are finest around 0: where most are equal, these must have room.
     """
 
     def __init__(self, score: Callable[[Floats], Floats], grain: float, centre: float) -> None:
@@ -108,9 +106,7 @@ class _Block(Observer):
         self._scores: Floats = np.zeros(0)
 
     def finish(self, model: Any) -> None:
-        digest = hashlib.sha256(np.ascontiguousarray(model).tobytes()).digest()
-        drawn = np.random.default_rng(np.frombuffer(digest, np.uint32)).random(len(model))
-        self._scores = self._grain * (np.rint((self._score(model) - self._centre) / self._grain) + drawn)
+        self._scores = self._grain * np.rint((self._score(model) - self._centre) / self._grain)
 
     def score(self) -> Floats:
         return self._scores

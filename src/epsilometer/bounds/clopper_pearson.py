@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -12,10 +13,13 @@ from epsilometer.bounds.method import MEANING, require_method_input
 from epsilometer.bounds.rates import epsilon_from_rates, gaussian_strength
 from epsilometer.bounds.result import ClaimTest, ErrorPair, Kind, LowerBound
 from epsilometer.bounds.simulated_audits import share_refuted
-from epsilometer.bounds.thresholds import Objective, ThresholdStrategy, UnionBound, certified_pair
+from epsilometer.bounds.thresholds import Objective, Split, ThresholdStrategy, UnionBound, certified_pair
+from epsilometer.bounds.ties import Draws
 from epsilometer.claims import Claim, Floats, require_same_relation
 from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.evidence import Counts, PairedRuns
+
+Found = TypeVar("Found", LowerBound, ClaimTest)
 
 
 def clopper_pearson(
@@ -42,19 +46,24 @@ def clopper_pearson(
     def epsilons(fpr_high: Floats, fnr_high: Floats) -> Floats:
         return epsilon_from_rates(fpr_high, fnr_high, delta, size)
 
-    pairs, kind, method = error_pairs(evidence, confidence, thresholds, direction, epsilons)
-    values = epsilons(*limits(pairs))
-    best = int(np.argmax(values))
-    return LowerBound(
-        epsilon=float(values[best]),
-        delta=delta,
-        confidence=confidence,
-        relation=evidence.relation,
-        method=method,
-        kind=kind,
-        proof=pairs[best],
-        group_size=size,
-    )
+    def bound(strategy: ThresholdStrategy | None, sure: float) -> LowerBound:
+        pairs, kind, method = error_pairs(evidence, sure, strategy, direction, epsilons)
+        values = epsilons(*limits(pairs))
+        best = int(np.argmax(values))
+        return LowerBound(
+            epsilon=float(values[best]),
+            delta=delta,
+            confidence=confidence,
+            relation=evidence.relation,
+            method=method,
+            kind=kind,
+            proof=pairs[best],
+            group_size=size,
+        )
+
+    draws, found = _by_draws(evidence, thresholds, confidence, bound)
+    decided: LowerBound = draws.decided(found, lambda one: one.epsilon)
+    return decided
 
 
 def limits(pairs: list[ErrorPair]) -> tuple[Floats, Floats]:
@@ -121,8 +130,14 @@ class ClopperPearson:
         self, evidence: PairedRuns, claim: Claim, *, confidence: float = 0.95, direction: str = "higher"
     ) -> ClaimTest:
         require_same_relation("the claim", claim.relation, "the evidence", evidence.relation)
-        pairs, kind, method = error_pairs(evidence, confidence, self.thresholds, direction, gaussian_strength)
-        return refute_by_pairs(pairs, claim, evidence.group_size, confidence, method, kind)
+
+        def test(strategy: ThresholdStrategy | None, sure: float) -> ClaimTest:
+            pairs, kind, method = error_pairs(evidence, sure, strategy, direction, gaussian_strength)
+            return refute_by_pairs(pairs, claim, evidence.group_size, confidence, method, kind)
+
+        draws, found = _by_draws(evidence, self.thresholds, confidence, test)
+        decided: ClaimTest = draws.decided(found, lambda one: one.refuted)
+        return decided
 
     def power(
         self,
@@ -164,6 +179,19 @@ def error_pairs(
         found = used.error_pairs(part.evidence, part.alpha, objective)
         pairs += found if part.higher else [_turned(pair) for pair in found]
     return pairs, strategy.kind, f"clopper-pearson ({strategy.name}{MEANING[direction]})"
+
+
+def _by_draws(
+    evidence: PairedRuns | Counts,
+    thresholds: ThresholdStrategy | None,
+    confidence: float,
+    judge: Callable[[ThresholdStrategy | None, float], Found],
+) -> tuple[Draws, list[Found]]:
+    """What each draw of a strategy that draws finds, at its share of α; others do not draw."""
+    if isinstance(thresholds, Split) and isinstance(evidence, PairedRuns):
+        draws, strategies = thresholds.several(evidence)
+        return draws, [judge(one, 1.0 - draws.price * (1.0 - checks.confidence(confidence))) for one in strategies]
+    return Draws(), [judge(thresholds, confidence)]
 
 
 def _turned(pair: ErrorPair) -> ErrorPair:

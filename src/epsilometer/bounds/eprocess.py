@@ -26,10 +26,10 @@ from scipy import special
 
 from epsilometer import checks
 from epsilometer.bounds.method import MEANING, OneWay, best_reading, require_method_input, strongest
-from epsilometer.bounds.own_randomness import rng_for
 from epsilometer.bounds.rank_pairs import Family, Points, Single, rank_grid
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
 from epsilometer.bounds.simulated_audits import share_refuted
+from epsilometer.bounds.ties import Draws, Shuffles
 from epsilometer.claims import Claim, Floats, require_same_relation
 from epsilometer.evidence import PairedRuns
 
@@ -62,8 +62,9 @@ class EProcess:
     """Anytime-valid betting on pairs of trials. `target` is an ε whose proof is enough to stop an audit.
 
     The trials must be in an order that does not depend on their scores. Files often hold sorted scores, so trials are
-    shuffled (from `seed` and the scores) unless `in_order` says that they are as they came. Only in order may one look
-    again and again: a new shuffle for every look would be a new process every time.
+    shuffled (from `seed` and the scores) unless `in_order` says that they are as they came; where scores repeat,
+    several shuffles decide together. Only in order may one look again and again: a new shuffle for every look would be
+    a new process every time.
     """
 
     target: float | None = None
@@ -84,7 +85,11 @@ class EProcess:
         """The largest ε up to which every one of a fine grid is refuted."""
 
         def one_way(part: OneWay) -> tuple[float, Wealth]:
-            return self._bound(part.evidence, Points(delta, evidence.group_size), part.alpha)
+            draws, orders = self._orders(part.evidence)
+            family = Points(delta, evidence.group_size)
+            found = [self._bound(order, family, draws.price * part.alpha) for order in orders]
+            decided: tuple[float, Wealth] = draws.decided(found, lambda pair: pair[0])
+            return decided
 
         return best_reading(self, evidence, delta, confidence, direction, self._label, one_way)
 
@@ -96,10 +101,16 @@ class EProcess:
         parts = require_method_input(self.name, evidence, confidence, direction)
         tests = []
         for part in parts:
-            ordered = self._ordered(part.evidence)
-            pairs, highest = _highest(ordered, Single(claim, evidence.group_size), np.zeros(1))
-            refuted = bool(highest[0] >= -math.log(part.alpha))
-            proof = Wealth(int(pairs[0]), float(highest[0]))
+            draws, orders = self._orders(part.evidence)
+            enough = -math.log(draws.price * part.alpha)
+            found: list[Wealth] = []
+            for order in orders:
+                if sum(wealth.log_e_value < enough for wealth in found) > draws.count - draws.needed:
+                    break  # the others can change nothing
+                pairs, highest = _highest(order, Single(claim, evidence.group_size), np.zeros(1))
+                found.append(Wealth(int(pairs[0]), float(highest[0])))
+            proof: Wealth = draws.decided(found, lambda wealth: wealth.log_e_value)
+            refuted = proof.log_e_value >= enough
             tests.append(ClaimTest(refuted, claim, confidence, self._label(direction), self.kind, proof))
         return strongest(tests)
 
@@ -129,9 +140,8 @@ class EProcess:
     def as_seen_by(self, evidence: PairedRuns) -> EProcess:
         return self
 
-    def _bound(self, evidence: PairedRuns, family: Points, alpha: float) -> tuple[float, Wealth]:
-        ordered = self._ordered(evidence)
-        grid = _epsilons(len(ordered.in_scores)) / evidence.group_size  # a group needs so much less of each record
+    def _bound(self, ordered: PairedRuns, family: Points, alpha: float) -> tuple[float, Wealth]:
+        grid = _epsilons(len(ordered.in_scores)) / ordered.group_size  # a group needs so much less of each record
         pairs, highest = _highest(ordered, family, grid)
         refuted = highest >= -math.log(alpha)
         last = int(np.argmin(refuted)) - 1 if not refuted.all() else len(grid) - 1
@@ -140,15 +150,19 @@ class EProcess:
     def _label(self, direction: str) -> str:
         return f"{self.name}{MEANING[direction]}"
 
-    def _ordered(self, evidence: PairedRuns) -> PairedRuns:
-        """As many trials of each world, in the order in which to bet on them."""
-        outs, ins = evidence.out_scores, evidence.in_scores
-        if not self.in_order:
-            outs, ins = np.sort(outs), np.sort(ins)
-            rng = rng_for(self.seed, outs, ins)  # one for both: equal scores must not get equal orders
-            outs, ins = rng.permutation(outs), rng.permutation(ins)
-        pairs = min(len(outs), len(ins))
-        return PairedRuns(outs[:pairs], ins[:pairs], evidence.relation, evidence.group_size)
+    def _orders(self, evidence: PairedRuns) -> tuple[Draws, Iterator[PairedRuns]]:
+        """As many trials of each world, in the orders in which to bet on them."""
+        pairs = min(len(evidence.out_scores), len(evidence.in_scores))
+
+        def ordered(outs: Floats, ins: Floats) -> PairedRuns:
+            return PairedRuns(outs[:pairs], ins[:pairs], evidence.relation, evidence.group_size)
+
+        if self.in_order:
+            return Draws(), iter([ordered(evidence.out_scores, evidence.in_scores)])
+        shuffles = Shuffles.of(evidence)
+        # One generator for both worlds: equal scores must not get equal orders.
+        drawn = (shuffles.rng(self.seed, draw) for draw in range(shuffles.draws.count))
+        return shuffles.draws, (ordered(rng.permutation(shuffles.outs), rng.permutation(shuffles.ins)) for rng in drawn)
 
 
 def eprocess(

@@ -71,9 +71,9 @@ class ExactRank:
 
         def one_way(part: OneWay) -> tuple[float, RankTest]:
             ties = break_ties(part.evidence, self.seed)
-            priced = replace(part, alpha=ties.price * part.alpha)
+            priced = replace(part, alpha=ties.draws.price * part.alpha)
             found = [self._bound(priced, order, delta) for order in ties.orders]
-            chosen: tuple[float, RankTest] = ties.decided(found, lambda pair: pair[0])
+            chosen: tuple[float, RankTest] = ties.draws.decided(found, lambda pair: pair[0])
             return chosen
 
         return best_reading(self, evidence, delta, confidence, direction, self._label, one_way)
@@ -143,18 +143,18 @@ class ExactRank:
         for part in require_method_input(self.name, evidence, confidence, direction):
             reference = claim if family is None else family.reference
             ties = break_ties(part.evidence, self.seed)
-            priced = replace(part, alpha=ties.price * part.alpha)
+            priced = replace(part, alpha=ties.draws.price * part.alpha)
             found: list[RankTest | RankSumTest] = []
             for order in ties.orders:
                 # Where so many show nothing at all, the others cannot bring the p-value below 1.
-                if sum(proof.p_value >= ties.price for proof in found) > len(ties.orders) - ties.needed:
+                if sum(proof.p_value >= ties.draws.price for proof in found) > len(ties.orders) - ties.draws.needed:
                     break
                 if reference is not None and self._adds_up(claim, priced.alpha):
                     found.append(self._test_sums(priced, order, claim, reference, of_family=family is not None))
                 else:
                     found.append(self._test_grid(priced, order, claim))
-            decisive: RankTest | RankSumTest = ties.decided(found, lambda proof: -proof.p_value)
-            proof = replace(decisive, p_value=min(1.0, decisive.p_value / ties.price))
+            decisive: RankTest | RankSumTest = ties.draws.decided(found, lambda proof: -proof.p_value)
+            proof = replace(decisive, p_value=min(1.0, decisive.p_value / ties.draws.price))
             tests.append(ClaimTest(
                 refuted=decisive.p_value <= priced.alpha,
                 claim=claim,

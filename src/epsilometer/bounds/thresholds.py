@@ -7,16 +7,16 @@ does not pay for its choice: what it gives is labelled an estimate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
 
 from epsilometer import checks
-from epsilometer.bounds.own_randomness import rng_for
 from epsilometer.bounds.rank_pairs import rank_grid
 from epsilometer.bounds.rates import upper_limit
 from epsilometer.bounds.result import ErrorPair, Kind
+from epsilometer.bounds.ties import Draws, Shuffles
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, PairedRuns
@@ -75,11 +75,13 @@ class Fixed:
 class Split:
     """Choose on a random part of the trials, certify on the rest.
 
-    The part is drawn at random (from `seed` and the scores), because files often hold scores in sorted order.
+    The part is drawn at random (from `seed` and the scores), because files often hold scores in sorted order. Where
+    scores repeat, several parts decide together (`several`); `draw` is the number of one of them.
     """
 
     fraction: float = 0.5
     seed: int = 0
+    draw: int = 0
     kind: ClassVar[Kind] = Kind.CERTIFIED
     name: ClassVar[str] = "split"
 
@@ -88,15 +90,20 @@ class Split:
         checks.whole("seed", self.seed, least=0)
 
     def error_pairs(self, evidence: PairedRuns, alpha: float, objective: Objective) -> list[ErrorPair]:
-        worlds = np.sort(evidence.out_scores), np.sort(evidence.in_scores)
-        rng = rng_for(self.seed, *worlds)
-        parts = [self._divide(scores, rng) for scores in worlds]
+        shuffles = Shuffles.of(evidence)
+        rng = shuffles.rng(self.seed, self.draw)
+        parts = [self._divide(scores, rng) for scores in (shuffles.outs, shuffles.ins)]
         (choose_out, certify_out), (choose_in, certify_in) = parts
         relation, size = evidence.relation, evidence.group_size
         chosen = _best_pair(PairedRuns(choose_out, choose_in, relation, size), alpha, objective).threshold
         assert chosen is not None
         rest = PairedRuns(certify_out, certify_in, relation, size)
         return [certified_pair(chosen, rest.counts(chosen), alpha)]
+
+    def several(self, evidence: PairedRuns) -> tuple[Draws, tuple[Split, ...]]:
+        """The parts that decide together about this evidence."""
+        draws = Shuffles.of(evidence).draws
+        return draws, tuple(replace(self, draw=draw) for draw in range(draws.count))
 
     def mirrored(self) -> Split:
         return self

@@ -1,4 +1,4 @@
-"""Equal scores of the two worlds, put in a random order; several orders decide together."""
+"""Scores put in a random order, equal ones or all of them; where values repeat, several orders decide together."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epsilometer.bounds.own_randomness import rng_for
 from epsilometer.claims import Floats
@@ -14,23 +15,73 @@ from epsilometer.evidence import PairedRuns
 
 DRAWS, NEEDED = 15, 10
 FEWER_DRAWS = 2
+DISTINCT = 0.9  # of all scores
 MANY = 800.0  # a count's variance from which on no single outcome has more than about 1/5000 of all audits
 
 
 @dataclass(frozen=True)
-class Orders:
-    """The same scores in several orders. `needed` of them must refute a claim, each at the share `price` of α."""
+class Draws:
+    """How many draws of our own decide together: `needed` of `count` must refute, each at the share `price` of α.
 
-    orders: tuple[PairedRuns, ...]
+    A test that draws at random (an order of equal scores, a part to choose on, an order to bet in) is valid on average
+    over its draws. One draw would do if it were made anew in every audit. But audits must give the same result whenever
+    they are judged, so that draws depend on what was seen; and where few values make few different audits, one unlucky
+    draw would decide a good part of them. So 10 of 15 must refute at α/2. Let r be the chance that a draw refutes a
+    given outcome: on average over outcomes it is α/2 at most, so that outcomes with r ≥ ½ have probability α at most
+    (Markov), and others have 10 of 15 draws against them rarely. Where there are very many outcomes luck averages out,
+    and two draws do, both of which must refute.
+    """
+
+    count: int = 1
     needed: int = 1
     price: float = 1.0
 
-    def decided(self, found: Sequence[Any], strength: Any) -> Any:
-        """Of what the orders gave, the one that decides: as many as needed are at least as strong.
+    @classmethod
+    def for_few_values(cls, outs: Floats, ins: Floats) -> Draws:
+        """Where values repeat: two if there are many outcomes all the same, else 15."""
+        many = _variance(outs) * _variance(ins) > MANY**2
+        return cls(FEWER_DRAWS, FEWER_DRAWS) if many else cls(DRAWS, NEEDED, 0.5)
 
-        Fewer than there are orders may be given, if the rest could change nothing; then the weakest decides.
+    def decided(self, found: Sequence[Any], strength: Any) -> Any:
+        """Of what the draws gave, the one that decides: as many as needed are at least as strong.
+
+        Fewer than there are draws may be given, if the rest could change nothing; then the weakest decides.
         """
         return sorted(found, key=strength, reverse=True)[min(self.needed, len(found)) - 1]
+
+
+@dataclass(frozen=True)
+class Orders:
+    """The same scores in several orders, which decide together."""
+
+    orders: tuple[PairedRuns, ...]
+    draws: Draws = Draws()
+
+
+@dataclass(frozen=True)
+class Shuffles:
+    """Both worlds' scores, sorted, to be put in random orders: one if nearly all values differ, else several.
+
+    >>> Shuffles.of(PairedRuns([0.0] * 30, [0.0] * 20 + [1.0] * 10)).draws
+    Draws(count=15, needed=10, price=0.5)
+    """
+
+    outs: Floats
+    ins: Floats
+    key: tuple[NDArray[np.generic], ...]  # what draws depend on, beside a seed
+    draws: Draws
+
+    @classmethod
+    def of(cls, evidence: PairedRuns) -> Shuffles:
+        outs, ins = np.sort(evidence.out_scores) + 0.0, np.sort(evidence.in_scores) + 0.0
+        values, ranks = np.unique(np.concatenate([outs, ins]), return_inverse=True)
+        if len(values) >= DISTINCT * len(ranks):  # then no outcome has much of the probability
+            return cls(outs, ins, (outs, ins), Draws())
+        # Ranks, because among laws that differ only in the values of their atoms some would be unlucky.
+        return cls(outs, ins, (ranks[: len(outs)], ranks[len(outs) :]), Draws.for_few_values(outs, ins))
+
+    def rng(self, seed: int, draw: int) -> np.random.Generator:
+        return rng_for(seed, *self.key, *([np.array(draw)] if self.draws.count > 1 else []))
 
 
 def break_ties(evidence: PairedRuns, seed: int) -> Orders:
@@ -40,13 +91,8 @@ def break_ties(evidence: PairedRuns, seed: int) -> Orders:
     atom of a training that is all that a claim allows is then all that it allows at every rank inside of the atom, too.
     Without it such ranks show nothing.
 
-    One order would do if it were drawn anew in every audit. But audits must give the same result whenever they are
-    judged, so that the draw depends on what was seen (on the ranks alone: neither the order of a file nor the scale of
-    scores matters); and where few values make few different audits, one unlucky draw would decide a good part of them.
-    So 10 of 15 orders must refute at α/2. Let r be the chance that an order refutes a given outcome: on average over
-    outcomes it is α/2 at most, so that outcomes with r ≥ ½ have probability α at most (Markov), and others have 10 of
-    15 orders against them rarely. Where there are very many outcomes luck averages out, and two orders do, both of
-    which must refute.
+    Several orders decide together (see `Draws`). They depend on the ranks alone: neither the order of a file nor the
+    scale of scores matters.
 
     >>> break_ties(PairedRuns([0.0, 1.0], [1.0, 2.0]), seed=0).orders[0].in_scores.tolist()[1]
     3.0
@@ -59,14 +105,14 @@ def break_ties(evidence: PairedRuns, seed: int) -> Orders:
         return Orders((evidence,))
     ranks = np.unique(np.concatenate([outs, ins]), return_inverse=True)[1]
     rng = rng_for(seed, ranks[: len(outs)], ranks[len(outs) :])
-    many = _variance(outs) * _variance(ins) > MANY**2
-    orders = np.empty((FEWER_DRAWS if many else DRAWS, len(ranks)))
+    draws = Draws.for_few_values(outs, ins)
+    orders = np.empty((draws.count, len(ranks)))
     for order in orders:
         order[np.lexsort((rng.random(len(ranks)), ranks))] = np.arange(len(ranks))
     runs = tuple(
         PairedRuns(order[: len(outs)], order[len(outs) :], evidence.relation, evidence.group_size) for order in orders
     )
-    return Orders(runs, FEWER_DRAWS) if many else Orders(runs, NEEDED, 0.5)
+    return Orders(runs, draws)
 
 
 def _variance(scores: Floats) -> float:

@@ -11,7 +11,7 @@ from epsilometer.bounds import StepProcess, share_refuted_in_steps
 from epsilometer.bounds.step_process import e_value
 from epsilometer.claims import GaussianClaim, StepClaim
 from epsilometer.rounding import simulated
-from epsilometer.watching.checks.names import FAILED, IGNORED, UNMENDED
+from epsilometer.watching.checks.names import ALL, FAILED, IGNORED, NOISE_SCALE, NOT_APPLICABLE, UNMENDED
 from epsilometer.watching.epsilon import DELTA, EpsilonOfTraining, epsilon_of_training
 from epsilometer.watching.recording import (
     Checked,
@@ -24,7 +24,7 @@ from epsilometer.watching.recording import (
     Started,
     Step,
 )
-from epsilometer.watching.settings import PLACES
+from epsilometer.watching.settings import MODEL, PLACES
 
 if TYPE_CHECKING:
     from epsilometer.auditing.verdict import Verdict
@@ -98,19 +98,27 @@ class Watched:
         steps = "1 step does" if process.steps == 1 else f"{process.steps} steps do"
         found = f"{steps} not refute the stated noise (noise multiplier {self._noise()}); {limit}"
         half = f"{simulated(power)} of such trainings with half of the noise would have been refuted"
-        if process.log_e_value >= -math.log(DOUBTFUL):
-            reason = f"{found}, but the evidence points that way (e-value {e_value(process.log_e_value)}); train longer"
-            return Verdict(Outcome.INCONCLUSIVE, reason, power)
-        if self.faults:
-            names = ", ".join(dict.fromkeys(one["name"] for one in self.faults))
-            reason = f"{found}, but the training is not what is accounted for: failed checks: {names}"
-            return Verdict(Outcome.INCONCLUSIVE, reason, power)
+        doubt = self._doubt(DOUBTFUL)
+        if doubt:
+            return Verdict(Outcome.INCONCLUSIVE, f"{found}, but {doubt}", power)
         if power >= ENOUGH_POWER:
             names = ", ".join(dict.fromkeys(one["name"] for one in self.checks if one["status"] == IGNORED))
             accepted = f"; failed checks that are ignored: {names}" if names else ""
             return Verdict(Outcome.CONSISTENT, f"{found}; {half}{accepted}", power)
         remedy = "train longer, or use more canaries"
         return Verdict(Outcome.INCONCLUSIVE, f"{found}; no more than {half}; {remedy}", power)
+
+    def _doubt(self, doubtful: float) -> str:
+        """Why what was not refuted is no pass all the same; empty if it is one."""
+        e = self.process.log_e_value
+        if e >= -math.log(doubtful):
+            return f"the evidence points that way (e-value {e_value(e)}); train longer"
+        if self.faults:
+            failed = dict(reversed([(one["name"], one["reason"]) for one in self.faults]))
+            why = next(iter(failed.values())) if len(failed) == 1 else "see the checks"
+            return f"failed checks say that something else is wrong: {', '.join(failed)} ({why})"
+        unseen = self._noise_unseen()
+        return f"whether every parameter has this noise was not seen ({unseen}); use --canaries model" if unseen else ""
 
     def epsilon(self) -> EpsilonOfTraining:
         """ε of the whole training, as far as it is known; an accountant's history comes with the end."""
@@ -153,6 +161,16 @@ class Watched:
         steps = min(self.process.steps, _MOST_SIMULATED)
         claim = StepClaim.of_noise(sigma)
         return share_refuted_in_steps(claim, truth, steps, self.made.canaries, self.confidence)
+
+    def _noise_unseen(self) -> str:
+        """Why checks cannot say that all of the model has the noise that an extra parameter had; empty if they can.
+
+        Canaries in the model's own coordinates see it by themselves.
+        """
+        if self.made.place == MODEL or not self.checks:
+            return ""
+        told = [one for one in self.checks if one["name"] in (NOISE_SCALE, ALL)]
+        return next((one["reason"] for one in told if one["status"] == NOT_APPLICABLE), "")
 
     @property
     def faults(self) -> list[dict[str, str]]:
@@ -260,5 +278,5 @@ class Monitor:
 
     def _accepted(self, check: dict[str, str]) -> dict[str, str]:
         """The same, with its status changed if it failed and is ignored."""
-        failed = check["status"] == FAILED and check["name"] in self.ignored
-        return {**check, "status": IGNORED} if failed else check
+        unwelcome = check["status"] == FAILED or (check["status"], check["name"]) == (NOT_APPLICABLE, NOISE_SCALE)
+        return {**check, "status": IGNORED} if unwelcome and check["name"] in self.ignored else check

@@ -524,3 +524,51 @@ def test_noise_of_a_scripts_own_that_checks_cannot_see_accuses_nobody(trained: A
     found = trained(change)
     assert not found.failed
     assert "its add_noise was replaced" in found.reason("only-private-steps")
+
+
+def by_hand(change: Any) -> Any:
+    """The two halves of `step`, and what a script does between them."""
+
+    def loop(made: Any, epochs: int) -> None:
+        for _ in range(epochs):
+            for x, y in made.loader:
+                made.optimizer.zero_grad()
+                made.criterion(made.module(x), y).backward()
+                if made.optimizer.pre_step():
+                    change(made)
+                    made.optimizer.original_optimizer.step()
+
+    return loop
+
+
+def test_a_gradient_that_loses_its_noise_before_the_step(trained: Any) -> None:
+    def clean(made: Any) -> None:
+        last = made.optimizer.params[-1]
+        last.grad = last.summed_grad.view_as(last) / made.optimizer.expected_batch_size
+
+    assert only(trained(loop=by_hand(clean)), "noise-kept").startswith("the gradient of 2.bias was another one in 33 ")
+
+
+def test_gradients_that_are_scaled_after_the_noise_are_no_harm(trained: Any) -> None:
+    def clipped(made: Any) -> None:
+        torch.nn.utils.clip_grad_norm_(made.module.parameters(), 0.01)
+
+    found = trained(loop=by_hand(clipped))
+    assert not found.failed - ALWAYS
+    assert found.status("noise-kept") == "passed"
+
+
+def test_noise_drawn_for_less_than_is_accounted(trained: Any) -> None:
+    """The multiplier is lowered while noise is drawn, so that it fits the noise at that moment."""
+
+    def change(made: Any) -> None:
+        usual = made.optimizer.add_noise
+
+        def add_noise() -> None:
+            made.optimizer.noise_multiplier /= 2
+            usual()
+            made.optimizer.noise_multiplier *= 2
+
+        made.optimizer.add_noise = add_noise
+
+    assert "drawn with × 0.5 of the noise multiplier" in only(trained(change), "noise-scale")

@@ -30,8 +30,7 @@ def multiplier(seen: SeenTraining) -> Finding:
         return not_applicable("no private step was accounted" if seen.steps else "no private step was taken")
     stated = seen.settings.get("noise_multiplier")
     most = max(sigma for sigma, _ in seen.accounted)
-    adaptive = hasattr(seen.optimizer, "unclipped_num_std") or hasattr(seen.optimizer, "_adjusted_noise_multiplier")
-    adaptive = adaptive or "target_unclipped_quantile" in seen.settings
+    adaptive = seen.adaptive or "target_unclipped_quantile" in seen.settings
     if adaptive and stated is not None and most > float(stated) * (1 + 1e-9):
         return failed(
             f"noise multiplier {most:.4g} accounted with adaptive clipping",

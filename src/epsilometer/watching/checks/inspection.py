@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from epsilometer.watching.checks.check import Check, Finding, Status, not_applicable
+from epsilometer.watching.checks.names import ALL
 from epsilometer.watching.checks.seen import SeenTraining
 
 if TYPE_CHECKING:
@@ -42,9 +43,7 @@ class Inspection:
             if len(_ALIVE) > _MOST_ALIVE:
                 _ALIVE.popleft()._settle()
         except Exception as error:
-            self._failures.append(
-                Check("checks", Status.NOT_APPLICABLE, f"a training cannot be followed ({_what(error)})")
-            )
+            self._failures.append(Check(ALL, Status.NOT_APPLICABLE, f"a training cannot be followed ({_what(error)})"))
 
     def accumulated(self, optimizer: Any, records: int | None = None) -> None:
         """One physical batch was clipped and summed; `records` is for callers that have put rows of their own into it.

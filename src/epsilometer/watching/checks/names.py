@@ -11,6 +11,7 @@ NAMES = {
     "multiplier": "is the noise multiplier accounted that was asked for?",
     "accountant": "does the accountant give an upper bound?",
     "noise-scale": "has every parameter noise σ·C in every step?",
+    "noise-kept": "is the noisy gradient what the step is taken with?",
     "independent-noise": "is noise fresh in every layer and step?",
     "fresh-noise": "is noise another one in a second run?",
     "huge-record": "does a huge record add C at most?",
@@ -28,4 +29,7 @@ JAX = {  # the only ones of JAX trainings besides fresh-noise and size-dependenc
     "independent-leaves": "is noise fresh in every leaf?",
 }
 
-FAILED, IGNORED = "failed", "ignored"  # what a check that failed is called where its user accepts that
+FAILED, NOT_APPLICABLE = "failed", "not applicable"
+IGNORED = "ignored"  # what a check that failed is called where its user accepts that
+NOISE_SCALE = "noise-scale"  # without its answer, canaries on a parameter of their own say nothing of the others
+ALL = "checks"  # in place of a name, where none could be made

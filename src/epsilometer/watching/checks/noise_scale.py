@@ -22,6 +22,10 @@ def noise_scale(seen: SeenTraining) -> Finding:
         first = max(silent, key=lambda w: w.missing)
         found = f"{first.name} has no noise in {first.missing} of {first.steps} steps ({_others(silent)})"
         return failed(found, "noise in every parameter and step", _REMEDY)
+    least_drawn = min(seen.drawn, default=1.0)
+    if least_drawn < 1 - 1e-6 and not seen.adaptive:
+        found = f"noise was drawn with × {least_drawn:.3g} of the noise multiplier that was accounted"
+        return failed(found, "noise for what is accounted", "leave optimizer.noise_multiplier alone in a step")
     tests = 2 * len(tally.parameters)
     weak = [w for w in tally.parameters if _too_little(w, tests)]
     if weak:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from epsilometer.watching.checks.inputs import Inputs
+from epsilometer.watching.checks.kept import KeptGradients
 from epsilometer.watching.checks.movement import Places, StepCounter, count_private
 from epsilometer.watching.checks.noise import NoiseTally
 
@@ -30,6 +31,9 @@ class SeenTraining:
         self.steps_taken = StepCounter(self.root.parameters())
         self.inputs = Inputs(self.root, bool(settings.get("batch_first", True)))
         self.noise = NoiseTally()
+        self.kept = KeptGradients(optimizer, lambda p: self.names.get(id(p), "?"))
+        self.drawn: list[float] = []  # σ while noise was drawn / σ that was then accounted, of each step
+        self._sigma = 0.0
         self.batch_sizes: list[int] = []
         self.clip_norms: set[tuple[float, float]] = set()  # of the module and of the optimizer, in ghost mode
         self.accounted: list[tuple[float, float]] = []  # σ and sample rate of steps that reached the accountant
@@ -88,10 +92,16 @@ class SeenTraining:
         if self.seed is None:
             self.own_generator = optimizer.generator is not None
             self.seed = optimizer.generator.initial_seed() if self.own_generator else torch.initial_seed()
+        self._sigma = float(optimizer.noise_multiplier)
         scale = self._multiplier() * float(optimizer.max_grad_norm)
         parameters = optimizer.params
         if not (self.several_processes and torch.distributed.get_rank() > 0):  # only the first process adds noise
             self.noise.add(parameters, [self.names.get(id(p), "?") for p in parameters], scale)
+
+    @property
+    def adaptive(self) -> bool:
+        """Does clipping adapt, so that the noise of gradients is another one than the accounted?"""
+        return any(hasattr(self.optimizer, name) for name in ("unclipped_num_std", "_adjusted_noise_multiplier"))
 
     def _multiplier(self) -> float:
         """The noise multiplier that gradients need; adaptive clipping spends a part of the budget on its counts."""
@@ -110,8 +120,11 @@ class SeenTraining:
         last = last_accounted(self.engine)
         if last is not None and last != self._last:
             self.accounted.append((float(last[1][0]), float(last[1][1])))
+            self.drawn.append(self._sigma / self.accounted[-1][0] if self.accounted[-1][0] > 0 else 1.0)
+        self.kept.leave()
 
     def close(self) -> None:
+        self.kept.close()
         self.steps_taken.close()
         self.inputs.close()
 

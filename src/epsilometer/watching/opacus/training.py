@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from epsilometer.claims import Floats
+from epsilometer.watching.checks.names import ALL, NOT_APPLICABLE
 from epsilometer.watching.opacus import model
 from epsilometer.watching.opacus.extra import scores_of_a_step
 from epsilometer.watching.opacus.record_norms import RecordNorms
@@ -244,7 +245,7 @@ class Training:
             self._inspector = None
             why = f"the checks failed ({type(error).__name__}: {str(error)[:300]})"
             with suppress(Exception):
-                self._sink.take(Checked(self.number, [{"name": "checks", "status": "not applicable", "reason": why}]))
+                self._sink.take(Checked(self.number, [{"name": ALL, "status": NOT_APPLICABLE, "reason": why}]))
 
 
 def _last_in(accountant: Any) -> tuple[int, Any] | None:
