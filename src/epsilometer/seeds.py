@@ -34,6 +34,7 @@ class Stream(enum.IntEnum):
     BATCHES = 31  # that are drawn at a checkpoint
     RECONSTRUCTING = 50  # which records are rebuilt, and the noise that hides them
     COLLABORATING = 51  # batches, coins and noise of participants who train together
+    PRETRAINING = 52  # weights, order and augmentation of a feature extractor's training
 
 
 def seed_of(seed: int, stream: int, *indices: int) -> np.random.SeedSequence:
