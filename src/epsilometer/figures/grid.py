@@ -34,6 +34,9 @@ class Grid(Figure):
 
     def table(self) -> Table:
         tables = [(one.title, one.table()) for one in self.figures]
+        if len({table.columns for _, table in tables}) <= 1:  # the usual case; two columns may have one name
+            columns = tables[0][1].columns if tables else ()
+            return Table(("panel", *columns), tuple((title, *row) for title, table in tables for row in table.rows))
         columns = tuple(dict.fromkeys(column for _, table in tables for column in table.columns))
         rows = []
         for title, table in tables:
