@@ -7,7 +7,7 @@ from epsilometer.data import Dataset
 from epsilometer.data.adult import CATEGORIES
 from epsilometer.errors import InvalidInput
 from epsilometer.json_values import json_values
-from epsilometer.reproductions import REPRODUCTIONS, Session, melis_property
+from epsilometer.reproductions import REPRODUCTIONS, Row, Session, melis_property
 
 MELIS = REPRODUCTIONS["melis-property"]
 
@@ -43,6 +43,9 @@ def test_cells_are_measured_and_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plain.details["share"] == pytest.approx(0.5, abs=0.05)
     figure = MELIS.draw([plain, control])
     assert figure.marks == 4  # two lines of sex, the control, and guessing
+    others = [Row(cell, None, 0.6, plain.details) for cell in MELIS.chosen(["property=sex"])]
+    record, participant = MELIS.draw(others).parts()
+    assert (record.places, participant.places) == (("no clipping", "0", "0.3", "1", "3"), ("no clipping", "0.1", "1"))
     assert MELIS.draw([]) is not None
     assert all(key in row.details for row in (plain, control) for key in MELIS.shown)
     json_values(plain.to_dict())

@@ -11,7 +11,7 @@ from epsilometer.collaborative import Collaboration, Updates, infer_property
 from epsilometer.data import Dataset, load
 from epsilometer.data.adult import CATEGORIES
 from epsilometer.errors import InvalidInput
-from epsilometer.figures import Figure, Lines, Series
+from epsilometer.figures import Figure, Lines, Series, panels
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.training import Network, accuracy
@@ -72,20 +72,29 @@ def _without(category: str, data: Dataset) -> Dataset:
 
 
 def _draw(rows: Sequence[Row]) -> Figure:
-    places = tuple(dict.fromkeys(_protection(row.cell) for row in rows))
+    levels = [level for level in ("record", "participant") if any(row.cell["level"] == level for row in rows)]
+    charts = [
+        _panel(level, [row for row in rows if row.cell["level"] in ("none", level)]) for level in levels or ["record"]
+    ]
+    return panels("A property seen in updates", charts, "noise multiplier", "AUC")
+
+
+def _panel(level: str, rows: Sequence[Row]) -> Lines:
+    """Noise that hides a record is another than noise that hides a participant: no line goes from one to the other."""
+    places = tuple(dict.fromkeys(_place(row.cell) for row in rows))
     series = []
     for name in dict.fromkeys(row.cell["property"] for row in rows):
         own = [row for row in rows if row.cell["property"] == name]
-        series.append(Series(f"{name}, a round", tuple((_protection(row.cell), row.measured) for row in own)))
+        series.append(Series(f"{name}, a round", tuple((_place(row.cell), row.measured) for row in own)))
         if name != CONTROL:
-            many = tuple((_protection(row.cell), row.details["together"]) for row in own)
+            many = tuple((_place(row.cell), row.details["together"]) for row in own)
             series.append(Series(f"{name}, {TOGETHER} rounds", many))
     series.append(Series("guessing", tuple((place, 0.5) for place in places), reference=True))
-    return Lines("A property seen in updates", places, tuple(series), "what noise hides, σ", "AUC", most=1.0)
+    return Lines(f"Noise that hides a {level}", places, tuple(series))
 
 
-def _protection(cell: Cell) -> str:
-    return cell["level"] if cell["level"] == "none" else f"{cell['level']} {cell['noise']}"
+def _place(cell: Cell) -> str:
+    return "no clipping" if cell["level"] == "none" else cell["noise"]
 
 
 MELIS_PROPERTY = Reproduction(
