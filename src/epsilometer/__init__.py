@@ -26,8 +26,9 @@ _HOMES = {
     "summary": "report",
 }
 _ROOMS = (
-    "accounting", "adversaries", "auditing", "bounds", "claims", "data", "errors", "evidence", "instances", "jax",
-    "mechanisms", "membership", "opacus", "report", "subjects", "testing", "training",
+    "accounting", "adversaries", "auditing", "bounds", "claims", "collaborative", "data", "errors", "evidence",
+    "instances", "jax", "mechanisms", "membership", "opacus", "reconstruction", "report", "subjects", "testing",
+    "training",
 )  # fmt: skip
 __all__ = ["__version__", *sorted(_HOMES), *_ROOMS]  # noqa: PLE0604
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers: a test compare
         auditing,
         bounds,
         claims,
+        collaborative,
         data,
         errors,
         evidence,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers: a test compare
         mechanisms,
         membership,
         opacus,
+        reconstruction,
         report,
         subjects,
         testing,

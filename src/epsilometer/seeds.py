@@ -32,6 +32,9 @@ class Stream(enum.IntEnum):
     SPLITTING = 21  # which records are tossed for, and which are in no model
     INSTANCES = 30  # trainings that tell what each record costs, and which records are looked at
     BATCHES = 31  # that are drawn at a checkpoint
+    RECONSTRUCTING = 50  # which records are rebuilt, and the noise that hides them
+    COLLABORATING = 51  # batches, coins and noise of participants who train together
+    PRETRAINING = 52  # weights, order and augmentation of a feature extractor's training
 
 
 def seed_of(seed: int, stream: int, *indices: int) -> np.random.SeedSequence:

@@ -94,7 +94,7 @@ def test_bad_features_are_refused_in_words(extractor: Extractor, folder: Path) -
     with pytest.raises(InvalidInput, match="rows of 3072 pixels"):
         extractor.features(np.zeros((2, 784)))
     np.savez(folder / "cifar100_smallcnn.npz", **(weights() | {"mean": np.zeros(3)}))
-    with pytest.raises(InvalidInput, match="three convolutions"):
+    with pytest.raises(InvalidInput, match="convolutions over images, each fitting the one before"):
         load("cifar10-features", directory=folder)
 
 
@@ -118,3 +118,60 @@ def test_features_are_computed_once(folder: Path, cache: Path) -> None:
     written = kept.stat().st_mtime_ns
     assert load("cifar10-features", **wanted).fingerprint() == data.fingerprint()
     assert kept.stat().st_mtime_ns == written
+
+
+def other_shape() -> Extractor:
+    """Grey images, kernels of 5, 3 and 1, four layers with strides of their own."""
+    sizes = ((4, 1, 5), (6, 4, 3), (5, 6, 1), (7, 5, 3))
+    layers = tuple(
+        (RNG.normal(0, 0.1, (out, inner, size, size)).astype(np.float32), RNG.normal(0, 0.1, out).astype(np.float32))
+        for out, inner, size in sizes
+    )
+    return Extractor("own", RNG.uniform(100, 150, (1, 9, 12)).astype(np.float32), layers, (1, 2, 1, 3))
+
+
+def test_any_shape_is_read_from_its_file(folder: Path) -> None:
+    made = other_shape()
+    np.savez(folder / "own.npz", **made.to_arrays())
+    again = Extractor.from_npz(folder / "own.npz", "own")
+    images = RNG.random((3, 108)).astype(np.float32)
+    np.testing.assert_array_equal(made.features(images), again.features(images))
+    assert made.features(images).shape == (3, 7)
+    assert again.strides == (1, 2, 1, 3)
+    assert again.fingerprint() == made.fingerprint()
+
+
+def test_strides_are_part_of_what_a_network_is(extractor: Extractor) -> None:
+    other = Extractor(extractor.name, extractor.mean, extractor.layers, (2, 2, 1))
+    assert other.fingerprint() != extractor.fingerprint()
+    image = RNG.random((1, 3072))
+    assert np.abs(other.features(image) - extractor.features(image)).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"augmented.strides": np.array([1, 2])}, r"strides \(1, 2\)"),
+        ({"augmented.strides": np.array([1, 2, 0])}, r"strides \(1, 2, 0\)"),
+        ({"augmented.strides": np.array(["a", "b", "c"])}, "weights of a network"),
+        ({"augmented.conv3.weight": np.zeros((128, 60, 3, 3), np.float32)}, "fitting the one before"),
+        ({"augmented.conv2.weight": np.zeros((64, 32, 2, 2), np.float32)}, "fitting the one before"),
+        ({"augmented.conv4.weight": np.zeros((9, 128, 3, 3)), "augmented.conv4.bias": np.zeros(9)}, "strides"),
+        ({"mean": np.zeros((3, 16, 16), np.float32)}, r"images of 3 × 32 × 32 \(its are \(3, 16, 16\)\)"),
+    ],
+)
+def test_networks_that_do_not_fit_are_refused(folder: Path, change: dict[str, np.ndarray], words: str) -> None:
+    np.savez(folder / "cifar100_smallcnn.npz", **(weights() | change))
+    with pytest.raises(InvalidInput, match=words) as caught:
+        load("cifar10-features", directory=folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_without_the_network_says_which_it_has(folder: Path) -> None:
+    np.savez(folder / "cifar100_smallcnn.npz", **{"mean": np.zeros(3), "plain.conv1.weight": np.zeros(3)})
+    with pytest.raises(InvalidInput, match=r"a network 'augmented' \(it has plain\)"):
+        load("cifar10-features", directory=folder)
+    with (folder / "cifar100_smallcnn.npz").open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(InvalidInput, match="an npz file"):
+        load("cifar10-features", directory=folder)

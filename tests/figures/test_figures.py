@@ -151,3 +151,16 @@ def test_claims_evidence_and_results_are_plotted() -> None:
         EXAMPLES[6].plot(pyplot.subplots()[1])
     assert len(EXAMPLES[6].plot()) == 3
     pyplot.close("all")
+
+
+def test_a_grid_has_one_table_of_all_its_panels() -> None:
+    lines = Lines("l", ("1",), (Series("a", (("1", 2.0),)),), "x", "x")  # two columns of one name
+    same = Grid("g", (lines, lines)).table()
+    assert same.columns == ("panel", "line", "x", "x")
+    assert same.rows == (("l", "a", "1", "2"),) * 2
+    ladder = Ladder("r", 1.0, (Rung("one", 0.5),))
+    mixed = Grid("g", (Lines("l", ("1",), (Series("a", (("1", 2.0),)),), "x", "y"), ladder)).table()
+    assert set(mixed.columns) == {"panel", "line", "x", "y", *ladder.table().columns}
+    assert [len(row) for row in mixed.rows] == [len(mixed.columns)] * 2
+    assert mixed.rows[0][:4] == ("l", "a", "1", "2")
+    assert mixed.rows[1][:4] == ("r", "–", "–", "–")

@@ -17,6 +17,7 @@ from epsilometer.cli.bound import bound, compare
 from epsilometer.cli.calibrate import calibrate
 from epsilometer.cli.catalogue import catalogue
 from epsilometer.cli.diff import diff
+from epsilometer.cli.extractor import extractor
 from epsilometer.cli.inspect import inspect
 from epsilometer.cli.instances import instances
 from epsilometer.cli.ladder import ladder
@@ -62,6 +63,7 @@ app.command()(compare)
 app.command()(calibrate)
 app.command()(power)
 app.command()(reproduce)
+app.command()(extractor)
 app.command(context_settings={"allow_interspersed_args": False})(watch)
 app.command(context_settings={"allow_interspersed_args": False})(inspect)
 app.command("list")(catalogue)
@@ -69,7 +71,8 @@ app.command("list")(catalogue)
 
 _COMMANDS = (
     "init", "check", "audit", "ladder", "sweep", "mechanism", "membership", "instances", "runs", "report", "diff",
-    "serve", "account", "bound", "compare", "calibrate", "power", "reproduce", "watch", "inspect", "list",
+    "serve", "account", "bound", "compare", "calibrate", "power", "reproduce", "extractor", "watch", "inspect",
+    "list",
 )  # fmt: skip
 # Where the parser's own errors come from depends on the version of typer; their base class does not.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]

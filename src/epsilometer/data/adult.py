@@ -20,6 +20,17 @@ FILES = (
 )
 CLASS_NAMES = ("<=50K", ">50K")
 _COLUMNS = 14
+# Where each category's columns are among the features, in the order of their values' names.
+CATEGORIES = {
+    "workclass": slice(6, 15),
+    "education": slice(15, 31),
+    "marital-status": slice(31, 38),
+    "occupation": slice(38, 53),
+    "relationship": slice(53, 59),
+    "race": slice(59, 64),  # Amer-Indian-Eskimo, Asian-Pac-Islander, Black, Other, White
+    "sex": slice(64, 66),  # Female, Male
+    "native-country": slice(66, 108),
+}
 _NUMBERS = (0, 2, 4, 10, 11, 12)  # age, fnlwgt, education-num, capital-gain, capital-loss, hours-per-week
 
 

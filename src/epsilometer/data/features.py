@@ -13,44 +13,87 @@ from numpy.typing import ArrayLike, NDArray
 
 from epsilometer.data.dataset import Dataset
 from epsilometer.data.selection import select
-from epsilometer.data.untrusted_files import arrays, broken, reading
+from epsilometer.data.untrusted_files import arrays, broken, fields_of, reading
 from epsilometer.errors import InvalidInput
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-_SHAPES = ((32, 3, 3, 3), (64, 32, 3, 3), (128, 64, 3, 3))
-_IMAGE = (3, 32, 32)
+STRIDES = (1, 2, 2)  # of files that say nothing
 _BATCH = 256
+_NETWORK = "convolutions over images, each fitting the one before"
 
 
 @dataclass(frozen=True, eq=False)
 class Extractor:
-    """Three convolutions of 3 × 3 (the second and third with stride 2), each with ReLU, and a global average.
+    """Convolutions (square kernels of odd size, padded), each with ReLU, and a global average.
 
-    `mean` is subtracted from pixels of 0 to 255, `layers` are weights and bias of each convolution.
+    `mean` is subtracted from pixels of 0 to 255, and has an image's shape, channels first. `layers` are weights and
+    bias of each convolution.
     """
 
     name: str
     mean: NDArray[np.float32]
     layers: tuple[tuple[NDArray[np.float32], NDArray[np.float32]], ...]
+    strides: tuple[int, ...] = STRIDES
+
+    def __post_init__(self) -> None:
+        shapes = [self.mean.shape, *(weight.shape for weight, _ in self.layers), *(b.shape for _, b in self.layers)]
+        if not self._fits():
+            raise InvalidInput("layers", f"shapes {shapes}, strides {self.strides}", _NETWORK)
+
+    def _fits(self) -> bool:
+        if self.mean.ndim != 3 or not self.layers or len(self.strides) != len(self.layers):
+            return False
+        channels = self.mean.shape[0]
+        for weight, bias in self.layers:
+            square = weight.ndim == 4 and weight.shape[2] == weight.shape[3] and weight.shape[2] % 2 == 1
+            if not square or weight.shape[1] != channels or bias.shape != weight.shape[:1]:
+                return False
+            channels = weight.shape[0]
+        return all(stride >= 1 for stride in self.strides) and all(part.size for part in (self.mean, *self.layers[0]))
 
     @classmethod
     def from_npz(cls, path: Path, net: str) -> Extractor:
-        """One of the nets in a file, by its name."""
-        fields = [f"{net}.conv{number}.{kind}" for number in (1, 2, 3) for kind in ("weight", "bias")]
+        """One of the nets in a file, by its name; as many layers as it has there."""
+        known = fields_of(path)
+        count = 0
+        while f"{net}.conv{count + 1}.weight" in known:
+            count += 1
+        if not count:
+            nets = ", ".join(sorted({field.partition(".")[0] for field in known if ".conv" in field})) or "none"
+            raise broken(path, f"a network {net!r}", f"it has {nets}")
+        fields = [f"{net}.conv{number}.{kind}" for number in range(1, count + 1) for kind in ("weight", "bias")]
         with reading(path, "weights of a network"):
             mean, *values = (np.asarray(found, np.float32) for found in arrays(path, "mean", *fields))
-        layers = tuple(zip(values[::2], values[1::2], strict=True))
-        shapes = [mean.shape, *(weight.shape for weight, _ in layers), *(bias.shape for _, bias in layers)]
-        if shapes != [_IMAGE, *_SHAPES, *((shape[0],) for shape in _SHAPES)]:
-            raise broken(path, "three convolutions of 3 × 3 over images of 32 × 32", f"shapes {shapes}")
-        return cls(net, mean, layers)
+            strides: tuple[int, ...] = STRIDES
+            if f"{net}.strides" in known:
+                (stored,) = arrays(path, f"{net}.strides")
+                strides = tuple(int(one) for one in stored.ravel())
+        try:
+            return cls(net, mean, tuple(zip(values[::2], values[1::2], strict=True)), strides)
+        except InvalidInput as error:
+            raise broken(path, error.expected, str(error.value)) from None
+
+    def to_arrays(self) -> dict[str, NDArray[np.generic]]:
+        """What `from_npz` reads."""
+        made: dict[str, NDArray[np.generic]] = {"mean": self.mean, f"{self.name}.strides": np.array(self.strides)}
+        for number, (weight, bias) in enumerate(self.layers, start=1):
+            made |= {f"{self.name}.conv{number}.weight": weight, f"{self.name}.conv{number}.bias": bias}
+        return made
+
+    @property
+    def pixels(self) -> int:
+        """Of an image, all channels."""
+        return int(self.mean.size)
 
     def fingerprint(self) -> str:
-        """SHA-256 of the weights."""
+        """SHA-256 of the weights, and of strides that are not the usual ones."""
         parts = [self.mean, *(values for layer in self.layers for values in layer)]
-        return hashlib.sha256(b"".join(np.ascontiguousarray(part, "<f4").tobytes() for part in parts)).hexdigest()
+        digest = hashlib.sha256(b"".join(np.ascontiguousarray(part, "<f4").tobytes() for part in parts))
+        if self.strides != STRIDES:
+            digest.update(str(self.strides).encode())
+        return digest.hexdigest()
 
     def module(self) -> nn.Module:
         """From flat pixels in [0, 1], channels first, to features; differentiable in the pixels, its weights frozen."""
@@ -69,9 +112,10 @@ class Extractor:
             def forward(self, x: Tensor) -> Tensor:
                 return x * 255 - self.mean
 
-        steps: list[nn.Module] = [nn.Unflatten(1, _IMAGE), Centred(torch.tensor(self.mean))]
-        for stride, (weight, bias) in zip((1, 2, 2), self.layers, strict=True):
-            layer = nn.Conv2d(weight.shape[1], weight.shape[0], 3, stride=stride, padding=1)
+        steps: list[nn.Module] = [nn.Unflatten(1, self.mean.shape), Centred(torch.tensor(self.mean))]
+        for stride, (weight, bias) in zip(self.strides, self.layers, strict=True):
+            size = weight.shape[2]
+            layer = nn.Conv2d(weight.shape[1], weight.shape[0], size, stride=stride, padding=size // 2)
             layer.load_state_dict({"weight": torch.tensor(weight), "bias": torch.tensor(bias)})
             steps += [layer, nn.ReLU()]
         steps += [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
@@ -85,8 +129,8 @@ class Extractor:
         import torch
 
         images = np.asarray(x, dtype=np.float32)
-        if images.ndim != 2 or images.shape[1] != np.prod(_IMAGE):
-            raise InvalidInput("x", f"shape {images.shape}", f"rows of {np.prod(_IMAGE)} pixels")
+        if images.ndim != 2 or images.shape[1] != self.pixels:
+            raise InvalidInput("x", f"shape {images.shape}", f"rows of {self.pixels} pixels")
         module, threads = self.module(), torch.get_num_threads()
         torch.set_num_threads(1)
         try:

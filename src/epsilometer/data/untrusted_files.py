@@ -63,6 +63,14 @@ def arrays(path: Path, *fields: str) -> list[NDArray[Any]]:
         return list(found.values())
 
 
+def fields_of(path: Path) -> list[str]:
+    """The names of the arrays in an npz file."""
+    with reading(path, "an npz file"), path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        if not hasattr(stored, "files"):
+            raise ValueError("it is a single array")
+        return list(stored.files)
+
+
 @contextmanager
 def members(path: Path, *names: str) -> Iterator[Iterator[tuple[str, IO[bytes]]]]:
     """Files of a tar archive as streams, in the archive's order; each may lie in any of its folders.

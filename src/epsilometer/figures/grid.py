@@ -34,8 +34,15 @@ class Grid(Figure):
 
     def table(self) -> Table:
         tables = [(one.title, one.table()) for one in self.figures]
-        columns = tables[0][1].columns if tables else ()
-        rows = [(title, *row) for title, table in tables for row in table.rows]
+        if len({table.columns for _, table in tables}) <= 1:  # the usual case; two columns may have one name
+            columns = tables[0][1].columns if tables else ()
+            return Table(("panel", *columns), tuple((title, *row) for title, table in tables for row in table.rows))
+        columns = tuple(dict.fromkeys(column for _, table in tables for column in table.columns))
+        rows = []
+        for title, table in tables:
+            for row in table.rows:
+                known = dict(zip(table.columns, row, strict=True))
+                rows.append((title, *(known.get(column, "–") for column in columns)))
         return Table(("panel", *columns), tuple(rows))
 
     def draw(self, ax: Any) -> None:

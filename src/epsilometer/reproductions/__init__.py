@@ -11,10 +11,12 @@ from epsilometer.reproductions.carlini_lira import CARLINI_LIRA
 from epsilometer.reproductions.cebere_gcr import GCR
 from epsilometer.reproductions.chaudhuri_sample_size import SAMPLE_SIZE
 from epsilometer.reproductions.directory import VIEWS, has_trials, reproduction_directory, write_rows
+from epsilometer.reproductions.guo_reconstruction import GUO_RECONSTRUCTION
 from epsilometer.reproductions.jagielski_appendix_b import APPENDIX_B
 from epsilometer.reproductions.jagielski_figure2 import FIGURE2
 from epsilometer.reproductions.jagielski_table2 import TABLE2
 from epsilometer.reproductions.ladder import ladder, ladder_headline, ladder_of
+from epsilometer.reproductions.melis_property import MELIS_PROPERTY
 from epsilometer.reproductions.nasr_adaptive import NASR_ADAPTIVE
 from epsilometer.reproductions.nasr_defences import NASR_DEFENCES
 from epsilometer.reproductions.nasr_ladder import NASR_LADDER
@@ -43,6 +45,8 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         NASR_DEFENCES,
         CARLINI_LIRA,
         THUDI_INSTANCES,
+        MELIS_PROPERTY,
+        GUO_RECONSTRUCTION,
     )
 }
 

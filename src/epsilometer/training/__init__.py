@@ -11,6 +11,7 @@ from epsilometer.training.engine import (
     train,
     train_many,
 )
+from epsilometer.training.linear_probe import linear_probe
 from epsilometer.training.losses import accuracy, record_losses
 from epsilometer.training.models import Array, Labels, Network
 from epsilometer.training.modules import (
@@ -21,6 +22,7 @@ from epsilometer.training.modules import (
     is_module,
     register,
 )
+from epsilometer.training.pretraining import Pretrained, Pretraining, pretrain
 from epsilometer.training.recipe import ACTIVATIONS, INITIALISATIONS, MODELS, PRECISIONS, Recipe
 from epsilometer.training.stopping import within_budget
 from epsilometer.training.threefry import normal_rows
@@ -38,6 +40,8 @@ __all__ = [
     "ModuleNetwork",
     "Network",
     "Poisoner",
+    "Pretrained",
+    "Pretraining",
     "Recipe",
     "TrainingDiverged",
     "Watcher",
@@ -49,9 +53,11 @@ __all__ = [
     "frozen_features",
     "initial_parameters",
     "is_module",
+    "linear_probe",
     "median_gradient_norm",
     "network_for",
     "normal_rows",
+    "pretrain",
     "record_losses",
     "register",
     "train",
