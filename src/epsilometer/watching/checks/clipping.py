@@ -54,8 +54,8 @@ def nonfinite_record(seen: SeenTraining) -> Finding:
         return failed(
             f"one record with {' or '.join(bad)} in its gradient makes the whole sum NaN: all can see that it is there",
             "a finite sum, whatever a record is",
-            "no Opacus up to 1.6.0 does this: set such rows of grad_sample to 0 before the clipping, in a subclass of "
-            "DPOptimizer",
+            "no Opacus up to 1.6.0 guards against this: set such rows of grad_sample to 0 before the clipping, "
+            "in a subclass of DPOptimizer",
         )  # fmt: skip
     return passed("records with NaN or infinity leave the sum finite")
 
