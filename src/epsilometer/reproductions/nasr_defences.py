@@ -81,7 +81,8 @@ NASR_DEFENCES = Reproduction(
         "members, and a smaller inference model. Measured is a learned attack (shadow models), as the paper's is, and "
         "beside it the best of four, each at a threshold that was chosen on other records: those that compare a record "
         "with references are not fooled as easily (Song & Mittal 2021). Calling whatever is predicted right a member "
-        "already has ½ + (train − test)/2."
+        "already has ½ + (train − test)/2. dp-sgd-student is DP-SGD on encoded gradients with Student-t noise, after "
+        "Nasr et al. (2020)."
     ),
     trials=2,
     cells=tuple({"defence": name} for name in (*DEFENCES, DP_SGD, ENCODED)),

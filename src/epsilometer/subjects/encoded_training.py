@@ -6,8 +6,8 @@ record's code is clipped to norm C, codes are added up, and one release of the S
 the data. What follows is post-processing and costs no privacy: a release that is longer than its noise usually is, is
 shortened (denoising: heavy tails would throw a step far away), and decoded by the same directions.
 
-The paper encodes otherwise and accounts for codes from a small set of vectors; here the proof is that of
-`StudentDpSgd`, which holds for any codes of norm C.
+The smaller space, the noise and the denoising are the paper's ideas, by its abstract; how they are done here is our
+own, and so is the proof: that of `StudentDpSgd`, which holds for any codes of norm C.
 """
 
 from __future__ import annotations
