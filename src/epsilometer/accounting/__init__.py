@@ -7,6 +7,7 @@ from epsilometer.accounting.events import Composition, ExponentialEvent
 from epsilometer.accounting.mechanism import DpSgd, UpperBound
 from epsilometer.accounting.pld import LARGEST_EPSILON, curve, epsilon_floor
 from epsilometer.accounting.rdp import converted
+from epsilometer.accounting.student import StudentDpSgd
 
 __all__ = [
     "ACCOUNTANTS",
@@ -17,6 +18,7 @@ __all__ = [
     "DpSgd",
     "ExponentialEvent",
     "LARGEST_EPSILON",
+    "StudentDpSgd",
     "UpperBound",
     "account",
     "calibrate",

@@ -15,6 +15,7 @@ from epsilometer.mechanisms.regression import example_records
 from epsilometer.mechanisms.ridge import PrivateRidge, norm_limit, paper_sensitivity, proved_sensitivity
 from epsilometer.mechanisms.ridge_poison import RidgePoison, craft_poison, midpoint_epsilon
 from epsilometer.mechanisms.sensitivity import NORMS, Sensitivity
+from epsilometer.mechanisms.student import Student
 
 __all__ = [
     "MECHANISMS",
@@ -33,6 +34,7 @@ __all__ = [
     "ReportNoisyMax",
     "RidgePoison",
     "Sensitivity",
+    "Student",
     "craft_poison",
     "example_records",
     "mechanism_named",

@@ -31,6 +31,7 @@ from epsilometer.mechanisms.noisy_max import ReportNoisyMax
 from epsilometer.mechanisms.pca import DpPca
 from epsilometer.mechanisms.randomized_response import RandomizedResponse
 from epsilometer.mechanisms.sensitivity import Sensitivity
+from epsilometer.mechanisms.student import Student
 
 Make = Callable[[float, float, float], Mechanism]  # of ε, δ and the sensitivity
 
@@ -73,6 +74,7 @@ MECHANISMS = {
         Named("laplace", "Laplace noise of scale Δ/ε", _of_number(Laplace)),
         Named("gaussian", "Gaussian noise, analytic calibration", Gaussian.analytic),
         Named("gaussian-classic", "Gaussian noise, √(2 ln(1.25/δ))Δ/ε", Gaussian.classic),
+        Named("student", "Student-t noise (ν = 5), ε at δ = 0", lambda e, _, amount: Student.pure(e, amount)),
         Named("gaussian-pca", "the first principal component, noise on the covariance", _first_component(DpPca), 3),
         Named("exponential", "the exponential mechanism over scores", _of_scores(Exponential), 2),
         Named("randomized-response", "a true answer, or another", lambda e, _, __: RandomizedResponse(e)),

@@ -4,7 +4,7 @@ from epsilometer.membership.attack import Attack, Seen
 from epsilometer.membership.catalogue import ATTACKS, USUAL, USUAL_ALONE, attack_named
 from epsilometer.membership.defences import DEFENCES, defence_named
 from epsilometer.membership.given import OUTPUTS, GivenModel
-from epsilometer.membership.learned import LearnedAttack, ShadowAttack, WhiteBoxAttack
+from epsilometer.membership.learned import LearnedAttack, ShadowAttack, WhiteBoxAttack, WhiteBoxByRecord
 from epsilometer.membership.lira import VARIANCES, Lira, OfflineLira
 from epsilometer.membership.plan import MembershipPlan
 from epsilometer.membership.queries import Queries
@@ -47,6 +47,7 @@ __all__ = [
     "Study",
     "Subset",
     "WhiteBoxAttack",
+    "WhiteBoxByRecord",
     "attack_named",
     "black_box",
     "certified",

@@ -8,7 +8,7 @@ from typing import Any
 
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.membership.attack import Attack
-from epsilometer.membership.learned import ShadowAttack, WhiteBoxAttack
+from epsilometer.membership.learned import ShadowAttack, WhiteBoxAttack, WhiteBoxByRecord
 from epsilometer.membership.lira import Lira, OfflineLira
 from epsilometer.membership.rmia import Rmia
 from epsilometer.membership.simple import EntropyAttack, LabelOnlyAttack, LossAttack, ModifiedEntropyAttack
@@ -25,6 +25,7 @@ ATTACKS: dict[str, type[Attack]] = {
         OfflineLira,
         Rmia,
         WhiteBoxAttack,
+        WhiteBoxByRecord,
     )
 }
 USUAL = ("loss", "modified-entropy", "lira", "lira-offline", "rmia")

@@ -24,6 +24,7 @@ DEFENCES: dict[str, Defence] = {
     "l2": Defence("a penalty on the squares of weights", {"l2": 1e-3}),
     "label-smoothing": Defence("labels that are not quite sure", {"label_smoothing": 0.3}),
     "adversarial": Defence("adversarial regularisation (Nasr et al. 2018)", {"adversarial": 3.0}),
+    "adversarial-l2": Defence("adversarial regularisation with a penalty", {"adversarial": 3.0, "l2": 1.3e-3}),
 }
 _OWN = ("patience", "l2", "label_smoothing", "adversarial")  # settings that are a defence
 

@@ -22,8 +22,9 @@ from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.evidence import IN, Coins, Membership, Trial, toss_coins
 from epsilometer.json_values import json_values
 from epsilometer.membership.given import GivenModel
+from epsilometer.membership.inside import white_box, white_box_names
 from epsilometer.membership.queries import Queries
-from epsilometer.membership.signals import BLACK_BOX, ROBUST, Signals, black_box, white_box_names
+from epsilometer.membership.signals import BLACK_BOX, ROBUST, Signals, black_box
 from epsilometer.seeds import Seeds
 from epsilometer.subjects import Insertion, Observer, Precautions, Sees, Subject, ThreatModel
 from epsilometer.training import Network
@@ -199,8 +200,7 @@ class MembershipPlan:
             found.append(self.queries.robust(model, x, y)[:, None])
         if self.white_box:
             assert self._network is not None
-            hidden, gradients = self._network.layer_norms(model.parameters, x, y)
-            found.append(np.log(np.concatenate([hidden, gradients]).T.astype(np.float64) + 1e-12))
+            found.append(white_box(self._network, model.parameters, x, y))
         return np.concatenate(found, axis=1)
 
     def accepted(self, results: Mapping[Trial, Any], **remedy: str) -> dict[Trial, Floats]:

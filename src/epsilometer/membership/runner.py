@@ -168,8 +168,12 @@ def _accuracies(plan: MembershipPlan, signals: Signals) -> tuple[float, float]:
 
 def _theory(plan: MembershipPlan, delta: float) -> UpperBound | None:
     """What accountants promise for the targets, if they say what noise they have."""
-    mechanism = None if plan.given is not None or plan.training is None else plan.training.mechanism
-    if mechanism is None or mechanism.noise_multiplier == 0 or plan.training is None or plan.training.caveat:
+    if plan.given is not None or plan.training is None or plan.training.caveat:
+        return None
+    mechanism, promise = plan.training.mechanism, plan.training.promise
+    if mechanism is None and promise is not None:
+        return UpperBound(promise.epsilon_at(delta), delta, promise.relation, "its own proof", promise)
+    if mechanism is None or mechanism.noise_multiplier == 0:
         return None
     return account(mechanism, delta, Relation.ADD_REMOVE)
 

@@ -72,10 +72,3 @@ def black_box(logits: Array, y: Labels) -> Floats:
     top[:, : ranked.shape[1]] = ranked
     correct = (np.argmax(outputs, axis=1) == y).astype(np.float64)
     return np.column_stack([own, odds, entropy, modified, top, correct])
-
-
-def white_box_names(layers: int) -> tuple[str, ...]:
-    """What is read off the layers of a network whose parameters are seen (Nasr et al. 2019): norms of hidden outputs,
-    and of each layer's part of the gradient of the record's loss."""
-    hidden = tuple(f"activation_{layer}" for layer in range(1, layers))
-    return (*hidden, *(f"gradient_{layer}" for layer in range(1, layers + 1)))

@@ -13,7 +13,7 @@ from epsilometer.subjects import DpSgdTraining
 from epsilometer.training import Recipe
 
 PAPER = {"lira": 0.6856}  # AUC on CIFAR-10 with 16 shadow models and a fixed variance
-ATTACKS = ("loss", "modified-entropy", "shadow", "lira", "lira-offline", "rmia", "white-box")
+ATTACKS = ("loss", "modified-entropy", "shadow", "lira", "lira-offline", "rmia", "white-box", "white-box-by-record")
 PER_CLASS, RECORDS, POPULATION = 1000, 8000, 2000
 
 

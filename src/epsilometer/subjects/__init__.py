@@ -3,6 +3,7 @@
 from epsilometer.subjects.access import Access, Controls, Sees, ThreatModel
 from epsilometer.subjects.callables import ISOLATIONS, LATE, CallableTraining, Records, TrainingFailed
 from epsilometer.subjects.dp_sgd import DpSgdTraining, Faults, Trained, own_training
+from epsilometer.subjects.encoded_training import EncodedRecipe, EncodedTraining
 from epsilometer.subjects.entry import Entry
 from epsilometer.subjects.plain_training import PlainRecipe, PlainTraining
 from epsilometer.subjects.private_erm import ErmTraining
@@ -28,6 +29,8 @@ __all__ = [
     "Model",
     "Observer",
     "PlainRecipe",
+    "EncodedRecipe",
+    "EncodedTraining",
     "PlainTraining",
     "Precautions",
     "Records",

@@ -126,11 +126,10 @@ class Network:
         norms: Array = np.sqrt(_squares(*self._backward(flat, x, y)).sum(axis=0))
         return norms
 
-    def layer_norms(self, flat: Array, x: Array, y: Labels) -> tuple[Array, Array]:
-        """Norms of each hidden layer's outputs (rows) for each record (column), and of each layer's gradient."""
-        values, errors = self._backward(flat, x.astype(flat.dtype), y)
-        hidden = np.array([np.sqrt(np.einsum("ij,ij->i", value, value)) for value in values[1:-1]])
-        return hidden.reshape(-1, len(x)), np.sqrt(_squares(values, errors))
+    def record_parts(self, flat: Array, x: Array, y: Labels) -> tuple[list[Array], list[Array]]:
+        """The input of every layer (and the logits last), and the loss's derivative by every layer's output; a row a
+        record. A record's gradient by a layer is the outer product of its error and its input."""
+        return self._backward(flat, x, y)
 
     def clipped_norms(self, flat: Array, x: Array, y: Labels, clip_norm: float, clipping: str = "flat") -> Floats:
         """The norm of each record's gradient, after clipping."""
