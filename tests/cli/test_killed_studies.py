@@ -1,4 +1,7 @@
-"""Killed in the middle, `membership` and `instances` end like runs that were not: nothing lost, nothing changed."""
+"""Killed in the middle, `membership` and `instances` end like runs that were not: nothing lost, nothing changed.
+
+Told to stop, they and `mechanism` say what is kept, and how to go on.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ INSTANCES = (
 )
 STUDIES = {
     "membership": ["membership", "membership.toml", "--references", "12"],
-    "instances": ["instances", "instances.toml", "--records", "40", "--trainings", "12"],
+    "instances": ["instances", "instances.toml", "--records", "10", "--trainings", "12"],
     "measured": [
         "instances",
         "instances.toml",
@@ -36,6 +39,7 @@ STUDIES = {
         "60",
     ],
 }
+STOPPED = {**STUDIES, "mechanism": ["mechanism", "laplace", "--epsilon", "1", "--runs", "1000000"]}
 TABLES = {"membership": "scores.csv", "instances": "records.csv", "measured": "records.csv"}
 
 
@@ -47,7 +51,7 @@ def where(tmp_path: Path) -> Path:
 
 
 def command(study: str, out: str) -> list[str]:
-    return [sys.executable, "-m", "epsilometer", *STUDIES[study], "--executor", "inline", "--out", out]
+    return [sys.executable, "-m", "epsilometer", *STOPPED[study], "--executor", "inline", "--out", out]
 
 
 def stored(where: Path) -> dict[tuple[str, int, int], bytes]:
@@ -75,13 +79,12 @@ def begun(study: str, where: Path, more_than: int) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize(
-    ("study", "times"), [("instances", 1), *(pytest.param(one, 4, marks=pytest.mark.full) for one in STUDIES)]
-)
-def test_killed_again_and_again(where: Path, study: str, times: int) -> None:
+@pytest.mark.full
+@pytest.mark.parametrize("study", STUDIES)
+def test_killed_again_and_again(where: Path, study: str) -> None:
     before: dict[tuple[str, int, int], bytes] = {}
     cut_short = 0
-    for _ in range(times):
+    for _ in range(3):
         with begun(study, where, len(before)) as process:
             os.killpg(process.pid, signal.SIGKILL)
         now = stored(where / "killed")
@@ -99,7 +102,7 @@ def test_killed_again_and_again(where: Path, study: str, times: int) -> None:
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.full)])
-@pytest.mark.parametrize("study", ["membership", "measured"])
+@pytest.mark.parametrize("study", ["membership", "measured", "mechanism"])
 def test_told_to_stop(where: Path, study: str, stop: signal.Signals) -> None:
     """One line that says what is kept and how to go on."""
     with begun(study, where, 0) as process:

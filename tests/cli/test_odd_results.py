@@ -119,7 +119,7 @@ def look(here: Callable[..., Shown], folder: Path, name: str, text: str) -> list
 
 
 @pytest.mark.parametrize("name", [*MADE, "watch"])
-@pytest.mark.parametrize("count", [12, pytest.param(300, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [12, pytest.param(60, marks=pytest.mark.full)])
 def test_whatever_a_result_says(here: Callable[..., Shown], folder: Path, name: str, count: int) -> None:
     os.symlink("nothing", folder.parent / "dangling")  # nothing is trained: it is refused after all that is read
     document = json.loads(file_of(folder / name).read_text())
@@ -144,6 +144,13 @@ def test_pipes_keep_nobody_waiting(here: Callable[..., Shown], folder: Path, nam
         assert shown.returncode == code, shown.stderr
     assert json.loads(kept.read_text())["verdict"]
     assert stat.S_ISFIFO((folder / name / "result.edited-1.json").stat().st_mode)
+    sweep = folder.parent / "table"
+    sweep.mkdir()
+    os.mkfifo(sweep / "result.json")
+    (sweep / "trials.sqlite").touch()
+    with watched(120.0):
+        shown = here("ladder", "audit.toml", "--trials", "20", "--out", "table")
+    assert (shown.returncode, "expected a result.json of this program" in shown.stderr) == (2, True), shown.stderr
     instances = ["instances", "small.toml", "--records", "4", "--against", "all/audit"]
     kept.unlink()
     os.mkfifo(kept)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from epsilometer.cli.audit import how_to_continue
+from epsilometer.cli.audit import continued
 from epsilometer.cli.outlets import this_command
-from epsilometer.cli.output import Interrupted, emit_json, print_text, say
+from epsilometer.cli.output import emit_json, print_text, say
 from epsilometer.cli.plan import (
     Address,
     AsJson,
@@ -25,7 +25,7 @@ from epsilometer.cli.plan import (
     chosen_plan,
 )
 from epsilometer.cli.progress import broken_pipes_are_errors, progress
-from epsilometer.errors import MALFORMED, EpsilometerError, InvalidInput
+from epsilometer.errors import MALFORMED, InvalidInput
 from epsilometer.wrapping import wrapped
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def instances(
 
     - `epsilometer instances my.toml --measure 5 --out records` also attacks the 5 least and the 5 most exposed.
     """
-    from epsilometer.auditing import MemoryStore, StoreError, TrialsFailed, executor_named, run_directory
+    from epsilometer.auditing import MemoryStore, executor_named, run_directory
     from epsilometer.instances import Agreement, InstancePlan, ends, own_engine, run_instances
     from epsilometer.instances import measure as measure_leakage
     from epsilometer.report import instances_summary, instances_to_json, write_instances
@@ -118,16 +118,12 @@ def instances(
         stack.enter_context(broken_pipes_are_errors())
         kept = None if out is None else stack.enter_context(run_directory(out, plan))
         store = MemoryStore() if kept is None else kept
-        try:
+        with continued(out, plan, kept):
             result = run_instances(plan, told, store=store, executor=playing)
             rows = ends(result, measure) if measure else ()
             measured = measure_leakage(
                 result, rows, trials=trials, store=store, executor=playing, progress=told
             )  # fmt: skip
-        except KeyboardInterrupt:
-            raise Interrupted(how_to_continue(out, plan, kept)) from None
-        except (StoreError, TrialsFailed) as error:
-            raise EpsilometerError(f"{error}; {how_to_continue(out, plan, kept)}") from None
         written = None if out is None else write_instances(out, result, store, this_command(), measured)
     agreement = None if full is None else Agreement.of(full, result.epsilons)
     if as_json:
