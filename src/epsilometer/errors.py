@@ -5,6 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+# What code raises that takes data from outside for its own: other types, missing keys, numbers beyond all range, lists
+# in lists without end. Whoever reads such data catches these, and says whose data they are.
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, StopIteration, TypeError, ValueError)
+
 
 class EpsilometerError(Exception):
     """Base of every error that Epsilometer raises on purpose."""

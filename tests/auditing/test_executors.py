@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +33,7 @@ from epsilometer.auditing import (
 )
 from epsilometer.auditing.executors import auto, child
 from epsilometer.auditing.executors.executor import Job
+from epsilometer.auditing.executors.patience import Patience
 from epsilometer.auditing.executors.worker import work
 from epsilometer.auditing.groups import SECONDS, Groups, Played
 from epsilometer.auditing.progress import Snapshot
@@ -137,6 +139,36 @@ def test_killed_workers_change_nothing() -> None:
 
     found = run(chosen, kill, executor=Local(2))
     assert len(killed) == 3
+    assert_same(found, run(chosen))
+
+
+def test_a_stopped_worker_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """SIGSTOP, as a debugger or a person sends it. Time is out for that worker alone, however slow the machine is."""
+    chosen = plan(training={"steps": 20}, audit={"trials": 60})
+    stopped: list[int] = []
+
+    def is_there() -> bool:
+        return any(child.pid in stopped for child in multiprocessing.active_children())
+
+    def stop(_: Snapshot) -> None:
+        children = multiprocessing.active_children()
+        if children and not stopped:
+            pid = children[0].pid
+            assert pid is not None
+            stopped.append(pid)
+            os.kill(pid, signal.SIGSTOP)
+            rescue.start()
+
+    def go_on() -> None:
+        if is_there():
+            os.kill(stopped[0], signal.SIGCONT)
+
+    rescue = threading.Timer(60.0, go_on)  # a test that fails must end as well
+    monkeypatch.setattr(Patience, "limit", lambda *_: 0.0 if is_there() else 1e9)
+    found = run(chosen, stop, executor=Local(1))
+    rescue.cancel()
+    assert len(stopped) == 1
+    assert "a worker is replaced, and its trials are played again: it took more than 0 s" in caplog.text
     assert_same(found, run(chosen))
 
 
@@ -320,15 +352,26 @@ def test_a_cluster_that_loses_a_node_gives_what_this_process_gives(cluster, tmp_
     assert (tmp_path / "run" / "scores.csv").read_bytes() == (tmp_path / "alone" / "run" / "scores.csv").read_bytes()
 
 
+@pytest.fixture
+def deaf(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray itself must not be asked: it would answer the same, minutes later."""
+    ray = pytest.importorskip("ray", reason="RAY IS NOT INSTALLED")
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("Ray was asked")
+
+    monkeypatch.setattr(ray, "init", never)
+
+
+@pytest.mark.usefixtures("deaf")
 def test_no_cluster_at_the_address() -> None:
-    pytest.importorskip("ray", reason="RAY IS NOT INSTALLED")
     with pytest.raises(InvalidInput, match="a Ray cluster that answers"):
         run(plan(), executor=OnRay(f"127.0.0.4:{free_port('127.0.0.4')}"))
 
 
+@pytest.mark.usefixtures("deaf")
 def test_no_cluster_where_auto_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray would try for minutes at the address that a cluster of yesterday, or the environment, has left behind."""
-    pytest.importorskip("ray", reason="RAY IS NOT INSTALLED")
     monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.4:{free_port('127.0.0.4')}")
     with pytest.raises(InvalidInput, match="address = 'auto': expected a Ray cluster that answers"):
         run(plan(), executor=OnRay("auto"))

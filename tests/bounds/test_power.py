@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,6 +82,21 @@ def test_attack_strength_at_the_extremes() -> None:
 def test_huge_epsilons_are_numbers(epsilon: float) -> None:
     assert PointClaim(epsilon).max_tpr([0.0, 1e-300, 0.5]).tolist() == [0.0, 1.0 if epsilon > 691 else 0.0, 1.0]
     assert trials_to_refute(PointClaim(1.0, 1e-5), PointClaim(epsilon, 1e-5)) is not None
+
+
+def test_the_work_does_not_grow_with_the_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`power --delta 0.5 --epsilon 1000` took 14 seconds, to say that more than 10^8 trials are needed."""
+    looks = []
+    own = ExactRank._boundary_draws
+
+    def counting(self: ExactRank, ranks: Any, *rest: Any) -> Any:
+        looks.append(self.simulations * (len(ranks.out_top) + len(ranks.in_bottom)))
+        return own(self, ranks, *rest)
+
+    monkeypatch.setattr(ExactRank, "_boundary_draws", counting)
+    assert trials_to_refute(PointClaim(1000.0, 0.5), PointClaim(math.inf, 0.5)) is None
+    assert 1 <= len(looks) <= 13 * 14  # 16, 64, … 10^8 trials; for each the ends, and a dozen bisections
+    assert max(looks) <= 500_000  # numbers drawn
 
 
 def test_nonsense_is_refused() -> None:

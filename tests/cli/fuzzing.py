@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import faulthandler
 import itertools
 import random
-from collections.abc import Sequence
+import signal
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+_Sections = Mapping[str, Mapping[str, str]]  # of a spec
 
 WORDS = (
     "", "0", "1", "-1", "2", "7", "0.5", "1e-5", "1e-300", "1e-400", "1e400", "1e6", "-0", "nan", "inf", "-inf", "1_0",
@@ -17,16 +23,22 @@ WORDS = (
     "jagielski-table2", "C=1", "=", "laplace", "gaussian", "own.py:release", "[1, 2]", "[1]", "[[", "null", "as-reals",
     "l2", "consistent", "passed", "sampler", "extra", "model", "run", "watched", "damaged", "127.0.0.1", "::1",
     "0.0.0.0", "99999", "training.steps=20,21", "training.steps=", "model.hidden=[3],[4]", "claim.epsilon=nan", "a.b=1",
+    "tiny.toml", "given.toml", "rows.txt", "lira", "rmia", "label-only", "white-box", "loss", "sum", "mean",
+    "individual", "dangling", "loop",
 )  # fmt: skip
+SMALL = tuple(word for word in WORDS if not (word.isdecimal() and int(word[:9]) > 20))  # nothing that trains for long
 PLACES = (  # where results may be asked for: never where a fuzz must not write
     "", ".", "out", "missing/also", "/dev/null", "/proc/self/mem", "spec.toml", "\x1b[31m", "a\nb", "9" * 5000,
-    "[/b]", "~", "out.html", "out.svg",
+    "[/b]", "~", "out.html", "out.svg", "out.csv", "out.parquet", "out.md", "dangling", "loop",
 )  # fmt: skip
 FLAGS = (  # no word belongs to them
     "--in-order", "--deterministic", "--not-deterministic", "--quiet", "--help", "--curve", "--stop-when-known",
-    "--second-run", "--allow-remote",
+    "--second-run", "--allow-remote", "--last-layer",
 )  # fmt: skip
-WRITES = ("--out", "--json")  # the latter is a file of `inspect` only
+WRITES = (  # --json is a file of `inspect` only
+    "--out", "--json", "--scores", "--summary", "--junit", "--model-card", "--export",
+)  # fmt: skip
+NEVER = ("--open", "--help")  # a browser; and what is the same for all
 WATCHES = ("watch", "inspect")
 _PLANNED = ("--trials", "--confidence", "--seed", "--epsilon", "--noise-scale", "--data-dir")
 _OWN = (
@@ -35,22 +47,30 @@ _OWN = (
     "--records",
 )  # fmt: skip
 _PLAYED = ("--executor", "--address", "--workers", "--out", "--quiet")
+_TOLD = ("--require", "--summary", "--junit", "--model-card", "--mlflow")
+_EPOCHS = ("--epochs", "--batch-size", "--records")
 _MECHANISM = (
     "--epsilon", "--delta", "--curve", "--sensitivity", "--norm", "--relation", "--entries", "--runs", "--learning",
-    "--score", "--confidence", "--bound", "--seed", "--deterministic", "--neighbours", "--executor", "--workers",
-    "--out",
+    "--score", "--confidence", "--bound", "--seed", "--deterministic", "--not-deterministic", "--neighbours",
+    "--executor", "--workers", "--out", "--quiet",
 )  # fmt: skip
+_MEMBERSHIP = ("--attack", "--references", "--targets", "--seed", "--data-dir", "--scores", *_PLAYED)
 OPTIONS = {
     "account": (
         "--sample-rate", "--steps", "--delta", "--noise-multiplier", "--epsilon", "--accountant", "--relation",
+        "--also-noise", *_EPOCHS,
     ),
     "bound": (
         "--one-run", "--delta", "--confidence", "--method", "--threshold", "--guesses", "--direction", "--group-size",
         "--relation", "--claim", "--seed", "--in-order", "--counts", "--sample-rate", "--noise-multiplier", "--steps",
+        *_TOLD,
     ),
-    "bound a curve": ("--delta", "--relation", "--claim", "--sample-rate", "--noise-multiplier", "--steps", "--method"),
+    "bound a curve": (
+        "--delta", "--relation", "--claim", "--sample-rate", "--noise-multiplier", "--steps", "--method", *_EPOCHS,
+    ),
     "compare": (
         "--one-run", "--delta", "--confidence", "--threshold", "--guesses", "--direction", "--seed", "--counts",
+        "--group-size", "--in-order", "--relation",
     ),
     "power": ("--epsilon", "--delta", "--confidence", "--true-epsilon", "--probability"),
     "check": (*_PLANNED, "--adversary", "--bound"),
@@ -60,9 +80,9 @@ OPTIONS = {
     "reproduce": ("--trials", "--only", "--seed", "--data-dir", *_PLAYED),
     "audit own": (*_PLANNED, *_OWN, *_PLAYED),
     "init": ("--template",),
-    "runs": ("--export", "--run"),
+    "runs": ("--export", "--nothing"),
     "list": (),
-    "audit": (*_PLANNED, *_PLAYED),
+    "audit": (*_PLANNED, *_PLAYED, *_TOLD),
     "mechanism": _MECHANISM,
     "mechanism own": _MECHANISM,
     "watch": (
@@ -70,7 +90,13 @@ OPTIONS = {
         "--delta",
     ),
     "inspect": ("--second-run", "--require", "--ignore", "--json"),
-    "sweep": ("--vary", "--trials", "--seed", "--data-dir", *_PLAYED),
+    "sweep": ("--vary", "--trials", "--confidence", "--seed", "--data-dir", *_PLAYED),
+    "membership": _MEMBERSHIP,
+    "membership given": _MEMBERSHIP,
+    "instances": (
+        "--records", "--rule", "--trainings", "--every", "--order", "--p", "--draws", "--tuples", "--last-layer",
+        "--against", "--measure", "--trials", "--confidence", "--seed", "--epsilon", "--data-dir", *_PLAYED,
+    ),
     "report": ("--nothing",),  # --open would
     "diff": ("--out",),
     "serve": ("--address", "--port", "--allow-remote"),
@@ -109,15 +135,27 @@ GOOD = {
     "watch": ["watch"],
     "inspect": ["inspect"],
     "sweep": ["sweep", "spec.toml", "--vary", "training.steps=20,21"],
+    "membership": ["membership", "tiny.toml", "--references", "4"],
+    "membership given": ["membership", "given.toml"],
+    "instances": ["instances", "tiny.toml", "--records", "4", "--trainings", "2"],
     "report": ["report", "run"],
     "diff": ["diff", "run", "watched"],
     "serve": ["serve", "."],
 }
-TRAIN = ("audit", "check", "ladder", "mechanism", "reproduce", "sweep")  # commands that would, if nobody stopped them
+TRAIN = (
+    "audit",
+    "check",
+    "instances",
+    "ladder",
+    "mechanism",
+    "membership",
+    "reproduce",
+    "sweep",
+)  # commands that would, if nobody stopped them
 STAY = ("serve",)  # does not end by itself
 
 
-def command_line(seed: int, commands: Sequence[str] = tuple(GOOD)) -> list[str]:
+def command_line(seed: int, commands: Sequence[str] = tuple(GOOD), words: Sequence[str] = WORDS) -> list[str]:
     """A command that would work, with words put in, changed and taken away."""
     rng = random.Random(seed)
     command = rng.choice(commands)
@@ -127,15 +165,15 @@ def command_line(seed: int, commands: Sequence[str] = tuple(GOOD)) -> list[str]:
         at = rng.randint(min(1, len(line)), len(line))
         if what < 0.6 and OPTIONS[command]:
             option = rng.choice(OPTIONS[command])
-            value = rng.choice(WORDS)
+            value = rng.choice(words)
             if option in FLAGS and rng.random() < 0.7:
                 line.append(option)
             else:
                 line[len(line) :] = [f"{option}={value}"] if rng.random() < 0.2 else [option, value]
         elif what < 0.75:
-            line.insert(at, rng.choice(WORDS))
+            line.insert(at, rng.choice(words))
         elif what < 0.9 and 1 <= at < len(line):
-            line[at] = rng.choice(WORDS)
+            line[at] = rng.choice(words)
         elif len(line) > 1:
             del line[at - 1 if at == len(line) else at]
     if rng.random() < 0.2:
@@ -219,15 +257,62 @@ FOREIGN = {
     "claim": {"epsilon": "4.0"}, "subject": {"train": '"own.py:train"'}, "data": {"path": '"my.npz"'},
     "audit": {"trials": "20"},
 }  # fmt: skip
+MEMBERSHIP_KEYS = {
+    **{name: KEYS[name] for name in ("data", "model", "training", "subject")},
+    "defence": (
+        "name", "hidden", "activation", "epochs", "batch", "learning_rate", "l2", "label_smoothing", "adversarial",
+        "patience", "held_out",
+    ),
+    "target": ("predict", "members", "others", "outputs"),
+    "membership": (
+        "records", "population", "targets", "references", "attacks", "copies", "noise", "subgroup", "delta",
+        "confidence", "seed",
+    ),
+    "settings.lira": ("augmentations", "variance", "x"),
+    "settings.x": ("x",),
+}  # fmt: skip
+LIKELY |= {
+    **dict.fromkeys(("targets", "references", "records", "population", "subgroup", "epochs", "batch"), _WHOLES),
+    **dict.fromkeys(("noise", "l2", "label_smoothing", "adversarial"), _REALS),
+    "patience": _WHOLES,
+    "attacks": (
+        '["lira"]',
+        '["rmia", "loss"]',
+        '["label-only"]',
+        '["white-box"]',
+        "[]",
+        '["lyra"]',
+        '["lira", "lira"]',
+    ),
+    "predict": ('"own.py:predict"', '"own:predict"', '"own:nosuch"', '"own"', '"os:getpid"', '"broken:train"'),
+    **dict.fromkeys(("members", "others"), ('"my.npz"', '"one.npz"', '"odd.npz"', '"my.csv"', '"loop"', '"."')),
+    "outputs": ('"probabilities"', '"logits"', '"x"'),
+}
+ATTACKED: _Sections = {
+    "data": {"name": '"digits"', "classes": "[0, 1]", "per_class": "30"}, "training": {"steps": "5"},
+    "membership": {"references": "4"},
+}  # fmt: skip
+GIVEN: _Sections = {
+    "target": {"predict": '"own.py:predict"', "members": '"my.npz"', "others": '"my.npz"'},
+    "membership": {"references": "0"},
+}
 
 
 def spec(seed: int) -> bytes:
     """A spec that would work, with values changed; now and then its text is broken."""
-    rng = random.Random(seed)
-    sections = {name: dict(keys) for name, keys in rng.choice((PLAIN, PLAIN, FOREIGN, RIDGE)).items()}
+    return _spec(random.Random(seed), (PLAIN, PLAIN, FOREIGN, RIDGE), KEYS)
+
+
+def membership_spec(seed: int) -> bytes:
+    """The same of `epsilometer membership`."""
+    return _spec(random.Random(seed), (ATTACKED, ATTACKED, GIVEN), MEMBERSHIP_KEYS)
+
+
+def _spec(rng: random.Random, begun: Sequence[_Sections], known: Mapping[str, Sequence[str]]) -> bytes:
+    sections = {name: dict(keys) for name, keys in rng.choice(begun).items()}
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        name = rng.choice(list(KEYS))
-        key = rng.choice(KEYS[name]) if rng.random() < 0.95 else rng.choice(("nmae", "ε", '"\\u001b"', "a.b"))
+        name = rng.choice(list(known))
+        key = rng.choice(known[name]) if rng.random() < 0.95 else rng.choice(("nmae", "ε", '"\\u001b"', "a.b"))
         values = LIKELY.get(key, VALUES) if rng.random() < 0.5 else VALUES  # half of them are of the right kind
         sections.setdefault(name, {})[key] = rng.choice(values)
     lines = [
@@ -251,3 +336,26 @@ def _break(text: bytearray, rng: random.Random) -> None:
 def controls(text: str) -> Sequence[str]:
     """Characters that a terminal would obey."""
     return [c for c in text if not c.isprintable() and c not in "\n\t"]
+
+
+class Hangs(BaseException):
+    """Nobody answers; not an `Exception`, which the program would answer for."""
+
+
+@contextmanager
+def watched(seconds: float) -> Iterator[None]:
+    """What waits that long, for whatever it may be, is stopped by `Hangs`. Code that hears no signal, since it never
+    returns to Python, ends the whole process, with the stack of every thread on stderr."""
+
+    def bark(*_: object) -> None:
+        raise Hangs
+
+    before = signal.signal(signal.SIGALRM, bark)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    faulthandler.dump_traceback_later(seconds + 60.0, exit=True, file=sys.__stderr__)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+        faulthandler.cancel_dump_traceback_later()

@@ -138,10 +138,13 @@ def test_options_that_make_no_sense(here, place: Path, small: str) -> None:
         (["--references", "2"], "--references = 2: expected at least 4 for lira"),
         (["--targets", "0"], "--targets = 0"),
         (["--scores", "a.txt"], "--scores = 'a.txt': expected a name that ends in .csv or .parquet"),
+        (["--scores", "missing/a.csv"], "--scores = 'missing/a.csv': expected a file in a directory that exists"),
+        (["--scores", "small.toml/a.csv"], "expected a file in a directory that exists"),
     ):
-        shown = here("membership", small, *options, *QUIETLY)
+        shown = here("membership", small, *options, "--out", "kept", *QUIETLY)
         assert shown.returncode == 2
         assert said in shown.stderr, shown.stderr
+        assert not (place / "kept").exists()  # nothing was trained
 
 
 @pytest.mark.full

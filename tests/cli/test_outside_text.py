@@ -103,6 +103,32 @@ def test_whole_numbers_of_thousands_of_digits_in_an_option(here, option: str) ->
     assert len(shown.stderr) < 500
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["bound", "--counts", "9", "1", "1", "9", "--summary", "loop"],
+        ["bound", "--counts", "9", "1", "1", "9", "--junit", "loop"],
+        ["bound", "--counts", "9", "1", "1", "9", "--model-card", "loop"],
+        ["audit", "loop.py:train", "--data", "loop"],
+        ["audit", "loop"],
+        ["membership", "loop"],
+        ["instances", "--records", "loop"],
+        ["instances", "--against", "loop", "--records", "4"],
+        ["report", "loop"],
+        ["runs", "loop"],
+        ["diff", "loop", "loop"],
+        ["serve", "loop"],
+    ],
+    ids=" ".join,
+)
+def test_links_that_lead_in_a_circle(here, place: Path, line: list[str]) -> None:
+    for name in ("loop", "loop.py"):
+        (place / name).symlink_to(name)
+    shown = here(*line)
+    assert shown.returncode == 2, shown.stderr
+    assert shown.stderr.count("\n") == 1
+
+
 def test_scores_that_no_float_holds_are_one_clear_error() -> None:
     for huge in (10**400, 10**5000):
         with pytest.raises(InvalidInput, match=r"out_scores = .*: expected numbers up to 1\.8e308"):

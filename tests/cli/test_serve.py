@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
+from unittest import mock
 from urllib.parse import urlsplit
 
 import pytest
@@ -24,6 +26,7 @@ from stored import PLAN, planned, results, store_run
 from epsilometer.adversaries import Gradient
 from epsilometer.auditing import STORE, SqliteStore, spec_from_dict
 from epsilometer.several.folder import Folder
+from epsilometer.several.server import FolderServer
 
 EVIL = "<img src=x onerror=alert(1)>\x1b]0;owned\x07\u202e"
 MANY = 50_000  # pairs
@@ -281,6 +284,41 @@ def test_requests_that_are_none(page: Page) -> None:
         assert "Traceback" not in text
         assert "deep/below" not in text
     assert page.ask().code == 200
+
+
+def test_browsers_that_do_not_wait_for_their_answer(tmp_path: Path) -> None:
+    """Each left a traceback in the terminal."""
+    with serving(tmp_path) as page:
+        for _ in range(3):
+            with socket.create_connection((page.host, page.port), timeout=30) as connection:
+                connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 300)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
+        assert page.ask().code == 200
+        page.process.terminate()
+        _, told = page.process.communicate(timeout=30)
+    assert told.splitlines() == [f"showing the runs in {tmp_path}; Ctrl-C ends it", "ended"]
+
+
+def test_a_page_that_cannot_be_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A mistake of ours, with a name from outside in it: one line, and the server goes on."""
+    folder = Folder(tmp_path)
+    with FolderServer(folder, "127.0.0.1", 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        codes = []
+        for broken in (True, False):
+            if broken:
+                folder.entries = mock.Mock(side_effect=ZeroDivisionError("\x1b[31m"))  # type: ignore[method-assign]
+            else:
+                del folder.entries
+            connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+            connection.request("GET", "/")
+            codes.append(connection.getresponse().status)
+            connection.close()
+        server.shutdown()
+    assert codes == [500, 200]
+    (told,) = caplog.messages
+    assert told.isprintable()
+    assert "ZeroDivisionError" in told
 
 
 def test_a_run_that_is_written_while_it_is_read(tmp_path: Path) -> None:

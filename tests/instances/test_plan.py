@@ -146,6 +146,10 @@ def test_a_checkpoint_that_is_missing_is_said() -> None:
         plan.play(prepared, [(IN, 1)])
 
 
+LONG = DpSgdTraining(replace(RECIPE, steps=2_000_000, noise_multiplier=1e4), DATA)
+ALL = tuple(range(60))
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -162,6 +166,12 @@ def test_a_checkpoint_that_is_missing_is_said() -> None:
         ({"subject": DpSgdTraining(replace(RECIPE, sampling="shuffle"), DATA)}, "poisson or full"),
         ({"subject": DpSgdTraining(replace(RECIPE, noise_multiplier=0.0), DATA)}, "some noise"),
         ({"delta": 0.0}, "delta"),
+        (
+            {"subject": LONG, "records": ALL},
+            r"every = 1: expected a larger interval: 120,000,000 numbers of a training would be kept",
+        ),
+        ({"subject": LONG, "records": ALL, "every": 2, "trainings": 20}, "1,200,000,000 numbers of all trainings"),
+        ({"subject": LONG, "rule": "mean", "every": 1}, "numbers of a training would be kept"),
     ],
 )
 def test_plans_explain_what_is_wrong(changes: dict, told: str) -> None:

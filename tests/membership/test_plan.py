@@ -162,7 +162,10 @@ def test_specs_say_what_is_wrong_with_them() -> None:
     for text, said in (
         ("[membership]\nrefrences = 3", "did you mean 'references'"),
         ("[membership]\nrecords = 1798", "membership.records = 1798"),
+        ("[membership]\nseed = -1", "membership.seed = -1"),
         ("[settings.lira]\nvariance = 3", "settings.lira.variance = 3"),
+        ("[settings.lira]\nvariance = ['fixed']", r"settings.lira.variance = \['fixed'\]: expected a text"),
+        ("[settings.rmia]\nonline = 'no'", "settings.rmia.online = 'no': expected true or false"),
         ("[settings.loss]\na = 1\n[membership]\nattacks = ['rmia']", r"settings.loss = 'a section'"),
         ("[target]\nmembers = 'a.npz'", "target.predict = None"),
         ("[training]\nbudget = 3.0", "training.budget = 3.0"),

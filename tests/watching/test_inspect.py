@@ -90,12 +90,53 @@ def test_nothing_to_check(code: str, words: str) -> None:
         (["--json", "nowhere/checks.json", "--", "python"], "a file in a directory that exists"),
         (["--json", ".", "--", "python"], "a file in a directory that exists"),
         (["--require", "all", "--", "python"], "passed"),
+        (["--json", "train.py", "--", "python"], "a new file, or one that epsilometer inspect has written"),
+        (["--json", "list.json", "--", "python"], "a new file, or one that epsilometer inspect has written"),
+        (["--json", "dangling", "--", "python"], "this links to nothing"),
+        (["--json", "loop", "--", "python"], "this links to nothing"),
     ],
-    ids=["no-dashes", "unknown-check", "no-directory", "a-directory", "unknown-requirement"],
-)
+    ids=[
+        "no-dashes", "unknown-check", "no-directory", "a-directory", "unknown-requirement", "a-script", "other-json",
+        "dangling", "loop",
+    ],
+)  # fmt: skip
 def test_bad_input(words: list[str], remedy: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("mine = 1\n")
+    (tmp_path / "list.json").write_text('{"schema": 1, "trainings": [], "figures": {}}')  # as of `watch`
+    (tmp_path / "dangling").symlink_to("nothing")
+    (tmp_path / "loop").symlink_to("loop")
+    before = sorted(tmp_path.iterdir())
     command: Any = [sys.executable, "-m", "epsilometer", "inspect", *words]
     shown = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert shown.returncode == 2
     assert remedy in shown.stderr
     assert shown.stderr.count("\n") == 1
+    assert sorted(tmp_path.iterdir()) == before
+    assert (tmp_path / "train.py").read_text() == "mine = 1\n"
+
+
+def test_its_own_file_is_written_again(tmp_path: Path) -> None:
+    for code in (0, 7):
+        shown = inspect("--json", str(tmp_path / "checks.json"), command=["sh", "-c", f"exit {code}"])
+        assert shown.returncode == code
+        assert json.loads((tmp_path / "checks.json").read_text())["exit_code"] == code
+    assert [path.name for path in tmp_path.iterdir()] == ["checks.json"]
+
+
+@pytest.mark.parametrize("how", ["inspect", "watch"])
+def test_a_command_goes_on_whatever_becomes_of_its_recording(tmp_path: Path, how: str) -> None:
+    """What is recorded is taken away while it is read; the command was left alone then, with nobody to wait for it."""
+    script = (
+        "import os, pathlib, shutil, time\n"
+        "place = pathlib.Path(os.environ['EPSILOMETER_WATCH'])\n"
+        "(place / 'x.jsonl').mkdir()\n"
+        "time.sleep(1.0)\n"  # five looks
+        "shutil.rmtree(place)\n"
+        "pathlib.Path('end').write_text('reached')\n"
+    )
+    words: Any = [sys.executable, "-m", "epsilometer", how, "--", sys.executable, "-c", script]
+    shown = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert (tmp_path / "end").read_text() == "reached"
+    assert shown.stderr.count("\n") == 1
+    assert "and the command went on without it (IsADirectoryError" in shown.stderr

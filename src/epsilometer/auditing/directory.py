@@ -14,7 +14,7 @@ from typing import Any
 
 from epsilometer.auditing.sqlite_store import SqliteStore
 from epsilometer.auditing.work import Work
-from epsilometer.errors import EpsilometerError, InvalidInput
+from epsilometer.errors import MALFORMED, EpsilometerError, InvalidInput
 from epsilometer.json_values import json_values
 
 STORE = "trials.sqlite"
@@ -47,8 +47,10 @@ def run_directory(directory: Path | str, plan: Work) -> Iterator[SqliteStore]:
 def plan_of(result: Path) -> str | None:
     """The fingerprint of the plan whose result a file has; none if it cannot be told."""
     try:
+        if not result.is_file():  # a pipe would keep us waiting
+            return None
         found = json.loads(result.read_bytes())["plan_sha256"]
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, *MALFORMED):
         return None
     return str(found)
 

@@ -29,7 +29,7 @@ from epsilometer.auditing.store_file import (
 )
 from epsilometer.auditing.work import Preparation, Results, Work
 from epsilometer.claims import Floats
-from epsilometer.errors import InvalidInput
+from epsilometer.errors import MALFORMED, InvalidInput
 from epsilometer.evidence import Trial
 from epsilometer.json_values import json_values
 
@@ -295,7 +295,7 @@ class SqliteStore:
             raise StoreError(f"cannot open {self.path} ({error.strerror})") from None
         except InvalidInput:
             raise
-        except (TypeError, AttributeError, ValueError) as error:  # values that we never wrote
+        except MALFORMED as error:  # values that we never wrote
             raise self._damaged(str(error)) from None
 
     def _damaged(self, how: str) -> InvalidInput:

@@ -168,6 +168,8 @@ def _at_rest(path: Path) -> tuple[bytes, bytes]:
 
 def _read(log: Path) -> bytes:
     try:
+        if not stat.S_ISREG(log.stat().st_mode):  # a pipe would keep us waiting
+            raise InvalidInput("store", str(log), "a log of SQLite's, which is a plain file", "move it away")
         return log.read_bytes()
     except FileNotFoundError:  # its driver has just finished
         return b""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -54,7 +54,7 @@ from epsilometer.cli.schedule import BatchSize, Epochs, Records
 from epsilometer.errors import EpsilometerError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from epsilometer.adversaries import Adversary
     from epsilometer.auditing import Executor, Plan, Progress, SqliteStore, Work
@@ -127,7 +127,7 @@ def audit(
 
     - `epsilometer audit my.toml --require consistent --summary "$GITHUB_STEP_SUMMARY" --junit audit.xml` is for a CI.
     """
-    from epsilometer.auditing import StoreError, TrialsFailed, executor_named, run, run_directory
+    from epsilometer.auditing import executor_named, run, run_directory
     from epsilometer.auditing.utility import held_out_part, with_accuracy
     from epsilometer.report import finding_of, summary, to_json, write_results
 
@@ -147,15 +147,11 @@ def audit(
         except KeyboardInterrupt:
             raise Interrupted(f"the pilot is not finished; {_again(out is not None)}") from None
         store = None if out is None else stack.enter_context(run_directory(out, plan))
-        try:
+        with continued(out, plan, store):
             result = run(plan, told, store=store, executor=chosen_executor)
             if store is not None:  # a report will tell it
                 held_out = partial(held_out_part, written_spec, plan, data_dir, downloads(quiet))
                 result = with_accuracy(result, told, test=held_out, store=store, executor=chosen_executor)
-        except KeyboardInterrupt:
-            raise Interrupted(how_to_continue(out, plan, store)) from None
-        except (StoreError, TrialsFailed) as error:
-            raise EpsilometerError(f"{error}; {how_to_continue(out, plan, store)}") from None
     # Not before the bar is gone: while it lives, it sends what is printed to its own terminal.
     if as_json:
         emit_json(to_json(result))
@@ -186,7 +182,20 @@ def _decided(
     return choice.plan
 
 
-def how_to_continue(out: Path | None, plan: Work, store: SqliteStore | None) -> str:
+@contextmanager
+def continued(out: Path | None, plan: Work, store: SqliteStore | None) -> Iterator[None]:
+    """Whatever stops a run in here ends it with a line that says what is kept, and how to go on."""
+    from epsilometer.auditing import StoreError, TrialsFailed
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(_how_to_continue(out, plan, store)) from None
+    except (StoreError, TrialsFailed) as error:
+        raise EpsilometerError(f"{error}; {_how_to_continue(out, plan, store)}") from None
+
+
+def _how_to_continue(out: Path | None, plan: Work, store: SqliteStore | None) -> str:
     """What is kept of a run that was stopped, and the command that goes on."""
     trials = 0
     if store is None:

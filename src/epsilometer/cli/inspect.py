@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+import os
 import shlex
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from epsilometer.cli.output import say, visible
-from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.errors import MALFORMED, InvalidInput, one_line, unknown_name
 
 if TYPE_CHECKING:
     from epsilometer.watching.checks import Check
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from epsilometer.watching.monitor import Monitor
 
 NOT_PASSED = 4
+_KEYS = {"schema", "command", "exit_code", "libraries", "failures", "trainings"}  # of its document
 
 
 class Required(enum.StrEnum):
@@ -69,8 +71,8 @@ def inspect(
     for name in ignore or ():
         if name not in NAMES:
             raise unknown_name("ignore", name, NAMES)
-    if to_json is not None and (to_json.is_dir() or not to_json.resolve().parent.is_dir()):
-        raise InvalidInput("json", str(to_json), "a file in a directory that exists")
+    if to_json is not None:
+        _require_place(to_json)
     first = _run(command, other_seeds=False, stdout=sys.stdout.fileno())
     if not isinstance(first, tuple):
         say(f"epsilometer: {shlex.join(command)}: {first.reason}")
@@ -82,12 +84,39 @@ def inspect(
     _show(monitor, trainings, code)
     if to_json is not None:
         document = {"schema": 1, "command": list(command), "exit_code": code, **_document(monitor, trainings)}
-        to_json.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        _write(to_json, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     if code or require is None:
         return code
     checks = [check for training in trainings for check in training]
     bad = [check for check in checks if check.status == "failed" and check.name not in (ignore or ())]
     return NOT_PASSED if bad or not any(check.status == "passed" for check in checks) else 0
+
+
+def _require_place(path: Path) -> None:
+    """Before the command is run, which may take hours: a new file, or one that an earlier inspection has written."""
+    place = Path(os.path.realpath(path))
+    if place.is_dir() or not place.parent.is_dir():
+        raise InvalidInput("json", str(path), "a file in a directory that exists", "name another")
+    if path.is_symlink() and not place.exists():
+        raise InvalidInput("json", str(path), "a file, or none (this links to nothing)", "remove the link")
+    if not os.access(place if place.exists() else place.parent, os.W_OK):
+        raise InvalidInput("json", str(path), "a file that can be written", "check its permissions")
+    try:
+        if place.is_file() and place.stat().st_size and set(json.loads(place.read_bytes())) != _KEYS:
+            raise ValueError("another file")
+    except MALFORMED:
+        expected = "a new file, or one that epsilometer inspect has written"
+        raise InvalidInput("json", str(path), expected, "name another, or move it away") from None
+
+
+def _write(path: Path, text: str) -> None:
+    from epsilometer.auditing.whole_files import write_whole
+
+    place = Path(os.path.realpath(path))
+    if place.exists() and not place.is_file():  # /dev/stderr, a pipe
+        place.write_text(text, encoding="utf-8")
+    else:
+        write_whole(place, text.encode(), anew=True)
 
 
 def _run(command: Sequence[str], *, other_seeds: bool, stdout: int) -> tuple[int, Monitor] | NotStarted:
@@ -96,14 +125,21 @@ def _run(command: Sequence[str], *, other_seeds: bool, stdout: int) -> tuple[int
     from epsilometer.watching.monitor import Monitor
     from epsilometer.watching.settings import Settings
 
-    monitor = Monitor()
+    monitor, broken = Monitor(), ""
 
     def look(follower: Follower) -> bool:
-        for source, record in follower.new():
-            monitor.take(record, source)
+        nonlocal monitor, broken
+        if not broken:
+            try:
+                for source, record in follower.new():
+                    monitor.take(record, source)
+            except Exception as error:  # a mistake of ours, or somebody emptied the directory: the command goes on
+                broken = one_line(f"{type(error).__name__}: {error}", limit=200)
+                monitor = Monitor()
+                monitor.failures.append(f"the inspection failed, and the command went on without it ({broken})")
         return False
 
-    with tempfile.TemporaryDirectory(prefix="epsilometer-inspect-") as place:
+    with tempfile.TemporaryDirectory(prefix="epsilometer-inspect-", ignore_cleanup_errors=True) as place:
         ended = follow(command, Path(place), Settings(canaries=0, other_seeds=other_seeds), stdout, look)
     return ended if isinstance(ended, NotStarted) else (ended, monitor)
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from epsilometer.cli.audit import continued
 from epsilometer.cli.outlets import this_command
-from epsilometer.cli.output import Interrupted, emit_json, print_text, say
+from epsilometer.cli.output import emit_json, print_text, say
 from epsilometer.cli.plan import (
     Address,
     AsJson,
@@ -24,7 +25,7 @@ from epsilometer.cli.plan import (
     chosen_plan,
 )
 from epsilometer.cli.progress import broken_pipes_are_errors, progress
-from epsilometer.errors import InvalidInput
+from epsilometer.errors import MALFORMED, InvalidInput
 from epsilometer.wrapping import wrapped
 
 if TYPE_CHECKING:
@@ -115,16 +116,14 @@ def instances(
     with ExitStack() as stack:
         told = stack.enter_context(progress(quiet))
         stack.enter_context(broken_pipes_are_errors())
-        store = MemoryStore() if out is None else stack.enter_context(run_directory(out, plan))
-        try:
+        kept = None if out is None else stack.enter_context(run_directory(out, plan))
+        store = MemoryStore() if kept is None else kept
+        with continued(out, plan, kept):
             result = run_instances(plan, told, store=store, executor=playing)
             rows = ends(result, measure) if measure else ()
             measured = measure_leakage(
                 result, rows, trials=trials, store=store, executor=playing, progress=told
             )  # fmt: skip
-        except KeyboardInterrupt:
-            kept = "nothing is kept without --out DIR" if out is None else f"what was trained is kept in {out}"
-            raise Interrupted(kept) from None
         written = None if out is None else write_instances(out, result, store, this_command(), measured)
     agreement = None if full is None else Agreement.of(full, result.epsilons)
     if as_json:
@@ -146,13 +145,15 @@ def _epsilons_in(directory: Path, rows: tuple[int, ...]) -> Floats:
 
     path = directory / "result.json"
     try:
-        known = {row["row"]: float(row["epsilon"]) for row in json.loads(path.read_bytes())["records"]}
-        return np.array([known[row] for row in rows])
-    except (OSError, ValueError, TypeError) as error:
+        content = path.read_bytes() if path.is_file() else b""  # a pipe would keep us waiting
+        known = {row["row"]: float(row["epsilon"]) for row in json.loads(content)["records"]}
+    except (OSError, *MALFORMED) as error:
         expected = f"the result of an earlier run ({type(error).__name__})"
         raise InvalidInput("--against", str(directory), expected, "name the --out of one") from None
-    except KeyError as error:
-        raise InvalidInput("--against", str(directory), f"a run on the same records (it lacks {error})") from None
+    if missing := set(rows) - known.keys():
+        expected = f"a run on the same records (it lacks {min(missing)})"
+        raise InvalidInput("--against", str(directory), expected, "name another, or give the same --records")
+    return np.array([known[row] for row in rows])
 
 
 def _require_measurable(count: int, trials: int, records: int) -> None:

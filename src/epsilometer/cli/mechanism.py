@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
+from epsilometer.cli.audit import continued
 from epsilometer.cli.outlets import this_command
-from epsilometer.cli.output import Interrupted, emit_json, print_table, print_text, say
+from epsilometer.cli.output import emit_json, print_table, print_text, say
 from epsilometer.cli.plan import AsJson, BoundName, ExecutorName, Quiet, Workers
 from epsilometer.cli.progress import broken_pipes_are_errors, progress
 from epsilometer.errors import InvalidInput
@@ -126,12 +127,10 @@ def mechanism(
     with ExitStack() as stack:
         told = stack.enter_context(progress(quiet))
         stack.enter_context(broken_pipes_are_errors())
-        store = MemoryStore() if out is None else stack.enter_context(run_directory(out, plan))
-        try:
+        on_disk = None if out is None else stack.enter_context(run_directory(out, plan))
+        store = MemoryStore() if on_disk is None else on_disk
+        with continued(out, plan, on_disk):
             result = run(plan, told, store=store, executor=executor_named(executor, workers))
-        except KeyboardInterrupt:
-            kept = "nothing is kept without --out DIR" if out is None else f"what was played is kept in {out}"
-            raise Interrupted(kept) from None
         prepared = store.preparation(plan.fingerprint())
     found = None if prepared is None else chosen(prepared.arrays)
     if as_json:

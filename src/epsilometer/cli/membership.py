@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from epsilometer.cli.audit import how_to_continue
+from epsilometer.cli.audit import continued
 from epsilometer.cli.outlets import this_command
-from epsilometer.cli.output import Interrupted, emit_json, print_text, say
+from epsilometer.cli.output import emit_json, print_text, say
 from epsilometer.cli.plan import Address, AsJson, DataDir, ExecutorName, Quiet, Workers
 from epsilometer.cli.progress import broken_pipes_are_errors, downloads, progress
-from epsilometer.errors import EpsilometerError, InvalidInput
+from epsilometer.errors import InvalidInput
 
 if TYPE_CHECKING:
     from epsilometer.membership.spec import Study
@@ -59,7 +59,7 @@ def membership(
 
     - `epsilometer membership my.toml --attack lira --attack rmia --scores scores.parquet`
     """
-    from epsilometer.auditing import StoreError, TrialsFailed, executor_named, run_directory
+    from epsilometer.auditing import executor_named, run_directory
     from epsilometer.membership import run_membership
     from epsilometer.report import membership_summary, membership_to_json, write_membership, write_membership_scores
     from epsilometer.report.scores import require_new
@@ -74,15 +74,11 @@ def membership(
         told = stack.enter_context(progress(quiet))
         stack.enter_context(broken_pipes_are_errors())
         store = None if out is None else stack.enter_context(run_directory(out, plan))
-        try:
+        with continued(out, plan, store):
             result = run_membership(
                 plan, study.attacks, told, delta=study.delta, confidence=study.confidence, subgroup=study.subgroup,
                 store=store, executor=chosen_executor,
             )  # fmt: skip
-        except KeyboardInterrupt:
-            raise Interrupted(how_to_continue(out, plan, store)) from None
-        except (StoreError, TrialsFailed) as error:
-            raise EpsilometerError(f"{error}; {how_to_continue(out, plan, store)}") from None
     if as_json:
         emit_json(membership_to_json(result, this_command()))
     else:

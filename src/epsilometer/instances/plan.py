@@ -50,6 +50,7 @@ MEAN_ORDERS = (
     128,
     256,
 )  # at which the mean rule is looked at; between them, on a line
+MOST_OF_A_TRAINING, MOST_NUMBERS = 10**8, 10**9  # of eight bytes: SQLite's rows have a gigabyte at most
 USUAL_RECORDS, USUAL_TRAININGS, USUAL_CHECKPOINTS = 500, {"sum": 8, "mean": 2, "individual": 1}, 10
 
 
@@ -99,6 +100,7 @@ class InstancePlan(Fingerprinted):
         most = f"there are {self.recipe.steps} steps: the checkpoint is missing otherwise"
         checks.whole("every", self.interval, least=1, most=self.recipe.steps, remedy=most)
         Holder(8.0 if self.order is None else self.order, 2.0 if self.p is None else self.p)
+        self._require_room()
         checks.whole("draws", self.draws, least=1, most=10_000)
         checks.whole("tuples", self.tuples, least=1, most=100_000)
         checks.whole("tuple_order", self.tuple_order, least=2, most=64)
@@ -119,6 +121,17 @@ class InstancePlan(Fingerprinted):
         if Relation.of(self.relation) is Relation.REPLACE:
             expected = "add-remove or zero-out: a record that is replaced has no gradient of its own to go by"
             raise InvalidInput("relation", "replace", expected, "claim add-remove")
+
+    def _require_room(self) -> None:
+        """Before anything is trained: what a training keeps must fit into a row of a store, and all of it in memory."""
+        kept = len(self.records) if self.rule != "mean" else self.subject.network.parameters
+        for numbers, most, what in (
+            (self.checkpoints * kept, MOST_OF_A_TRAINING, "a training"),
+            (self.checkpoints * kept * self.planned_trainings, MOST_NUMBERS, "all trainings"),
+        ):
+            if numbers > most:
+                expected = f"a larger interval: {numbers:,} numbers of {what} would be kept, and {most:,} can be"
+                raise InvalidInput("every", self.interval, expected, "look less often, or at fewer records")
 
     def _row(self, row: object) -> int:
         data = self.subject.data

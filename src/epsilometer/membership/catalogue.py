@@ -46,6 +46,10 @@ def attack_named(name: str, settings: Mapping[str, Any] | None = None) -> Attack
         if key not in known:
             expected = f"a setting of {name} ({', '.join(known) or 'it has none'})"
             raise InvalidInput(f"{name}.{key}", value, expected, "remove it, or choose another attack")
+        usual = getattr(kind(), key)
+        if isinstance(usual, str | bool) and type(value) is not type(usual):  # numbers are checked by the attack
+            expected = "true or false" if isinstance(usual, bool) else "a text"
+            raise InvalidInput(f"{name}.{key}", value, f"{expected}, such as {usual!r}")
     try:
         return kind(**(settings or {}))
     except InvalidInput as error:

@@ -133,6 +133,7 @@ class MembershipSpec(Section):
 
     def _study(self, data_dir: Path | None, progress: Progress | None) -> Study:
         asked = self.membership
+        checks.seed("seed", asked.seed)  # records are drawn by it before there is a plan
         attacks = self._attacks()
         given = self._given()
         held_out: Dataset | None = None

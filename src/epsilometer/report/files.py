@@ -11,7 +11,7 @@ from typing import Any
 
 from epsilometer.auditing import RESULTS, AuditResult, plan_of
 from epsilometer.auditing.whole_files import put_aside, write_whole
-from epsilometer.errors import InvalidInput
+from epsilometer.errors import MALFORMED, InvalidInput
 from epsilometer.report.details import scores_csv
 from epsilometer.report.document import to_json
 from epsilometer.report.report_file import REPORT, write_report
@@ -76,18 +76,18 @@ def _json(document: dict[str, Any]) -> bytes:
 def _as_of(path: Path, document: dict[str, Any]) -> dict[str, Any]:
     """The document as an earlier command has written it to `path`: in its own words, time and versions."""
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(_content(path) or b"")
         taken = {key: found[key] for key in ("seconds", "versions", "command")}
         texts = [*taken["versions"].values(), taken["command"]]
         plausible = math.isfinite(taken["seconds"]) and all(isinstance(text, str) for text in texts)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, *MALFORMED):
         return document
     return {**document, **taken} if plausible else document
 
 
 def _content(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return path.read_bytes() if path.is_file() else None  # a pipe would keep us waiting
     except OSError:
         return None
 

@@ -60,7 +60,7 @@ def write_section(path: Path, option: str, key: str, text: str) -> None:
     before = re.search(rf"^{re.escape(begin)}\r?\n.*?^{re.escape(end)}(\r?\n)?", found, flags=re.MULTILINE | re.DOTALL)
     if before is not None:
         whole = found[: before.start()] + section + found[before.end() :]
-        _guarded(option, path, lambda place: write_whole(place.resolve(), whole.encode(), anew=True))
+        _guarded(option, path, lambda place: write_whole(Path(os.path.realpath(place)), whole.encode(), anew=True))
         return
     gap = "" if not found or found.endswith("\n\n") else "\n" if found.endswith("\n") else "\n\n"
     _guarded(option, path, lambda place: _append(place, gap + section))
@@ -100,7 +100,9 @@ def _require_own_junit(path: Path) -> None:
 def _require_place(option: str, path: Path) -> None:
     if path.is_dir() or (path.exists() and not path.is_file()):
         raise InvalidInput(option, str(path), "a file", "name one")
-    folder = path.resolve().parent
+    if path.is_symlink() and not path.exists():
+        raise InvalidInput(option, str(path), "a file, or none (this links to nothing)", "remove the link")
+    folder = Path(os.path.realpath(path)).parent  # `resolve` fails where links lead in a circle
     if not folder.is_dir():
         raise InvalidInput(option, str(path), "a file in an existing directory", f"make {folder}")
     if not os.access(path if path.exists() and option != "junit" else folder, os.W_OK):

@@ -9,7 +9,7 @@ from typing import Any
 
 from epsilometer.auditing import RESULTS, STORE, SqliteStore
 from epsilometer.auditing.whole_files import put_aside, write_whole
-from epsilometer.errors import InvalidInput
+from epsilometer.errors import MALFORMED, InvalidInput
 from epsilometer.report.html import render
 from epsilometer.report.kinds import page_of
 from epsilometer.report.seal import is_sealed
@@ -23,7 +23,7 @@ def write_report(directory: Path, document: dict[str, Any] | None = None) -> tup
 
     Nothing is played: all of it follows from `document`, or from what the directory holds.
     """
-    content = render(page_of(_read(directory) if document is None else document))
+    content = _rendered(_read(directory)) if document is None else render(page_of(document))
     path, kept = directory / REPORT, None
     try:
         if os.path.lexists(path):
@@ -40,6 +40,17 @@ def write_report(directory: Path, document: dict[str, Any] | None = None) -> tup
     return path, kept
 
 
+def _rendered(document: dict[str, Any]) -> bytes:
+    """The report of a document that anybody may have written; pictures are drawn only now."""
+    page = page_of(document)
+    try:
+        return render(page)
+    except MALFORMED as error:
+        expected = f"a result whose pictures can be drawn ({type(error).__name__}: {error})"
+        remedy = "run the same command again, which writes it anew"
+        raise InvalidInput("result", RESULTS[0], expected, remedy) from None
+
+
 def _read(directory: Path) -> dict[str, Any]:
     """What the run in a directory has found, if its store does not say otherwise."""
     if not directory.is_dir():
@@ -53,7 +64,7 @@ def _read(directory: Path) -> dict[str, Any]:
         document = json.loads(path.read_bytes())
         if not isinstance(document, dict):
             raise ValueError("not an object")
-    except (OSError, ValueError) as error:
+    except (OSError, *MALFORMED) as error:
         raise InvalidInput("DIR", str(path), f"a result that can be read ({error})", "run the same again") from None
     _require_stored(directory, document)
     return document

@@ -46,11 +46,17 @@ def write_scores(target: Path, run: StoredRun, results: Results) -> int:
 
 
 def require_new(argument: str, target: Path) -> None:
-    """Refuse a file that exists, or of which it is not clear what to write."""
+    """Refuse a file that exists, of which it is not clear what to write, or that could not be written afterwards."""
     if os.path.lexists(target):
         raise InvalidInput(argument, str(target), "a file that does not exist yet", "name another")
     if target.suffix not in (".csv", ".parquet"):
         raise InvalidInput(argument, str(target), "a name that ends in .csv or .parquet")
+    if not target.parent.is_dir():
+        raise InvalidInput(argument, str(target), "a file in a directory that exists", f"make {target.parent}")
+    if not os.access(target.parent, os.W_OK):
+        raise InvalidInput(argument, str(target), "a file in a directory that can be written to", "name another")
+    if target.suffix == ".parquet":
+        _pyarrow(argument)
 
 
 def write_columns(argument: str, target: Path, columns: Columns) -> None:
@@ -112,15 +118,19 @@ def csv_of(columns: Columns) -> bytes:
     return text.getvalue().encode()
 
 
-def _parquet(argument: str, columns: Columns) -> bytes:
+def _pyarrow(argument: str) -> Any:
     try:
-        import pyarrow
-        from pyarrow import parquet
+        import pyarrow.parquet
     except ImportError:
         raise InvalidInput(
             argument, ".parquet", "pyarrow to be installed", "pip install 'epsilometer[parquet]', or write .csv"
         ) from None
+    return pyarrow
+
+
+def _parquet(argument: str, columns: Columns) -> bytes:
+    pyarrow = _pyarrow(argument)
     arrays = {name: np.asarray(values) for name, values in columns.items()}
     buffer = io.BytesIO()
-    parquet.write_table(pyarrow.table(arrays), buffer)
+    pyarrow.parquet.write_table(pyarrow.table(arrays), buffer)
     return buffer.getvalue()

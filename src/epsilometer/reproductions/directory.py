@@ -54,6 +54,8 @@ def has_trials(out: Path, store: SqliteStore) -> bool:
 def _require_same(out: Path, of: Reproduction, settings: dict[str, Any]) -> None:
     """Whoever continues must know what was begun, and be able to read all of it."""
     try:
+        if not (out / RESULT).is_file():
+            raise ValueError("a pipe, say, which would keep us waiting")
         document = json.loads((out / RESULT).read_bytes())
         audit = "plan_sha256" in document
         known = {} if audit else dict(document["settings"])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from epsilometer.auditing import RESULTS, SqliteStore, StoredRun
-from epsilometer.errors import EpsilometerError, InvalidInput
+from epsilometer.errors import MALFORMED, EpsilometerError, InvalidInput
 
 RUNNING, INTERRUPTED, FINISHED, STOPPED_EARLY = "running", "interrupted", "finished", "stopped early"
 MOST_BYTES = 8 * 2**20  # of a result.json: ours have some thousands
@@ -105,7 +105,7 @@ def runs_in(store: Path) -> list[KnownRun]:
     except OSError as error:
         expected = f"a file that can be read ({error.strerror})"
         raise InvalidInput("store", str(store), expected, "check its permissions") from None
-    except (KeyError, TypeError, ValueError, AttributeError) as error:  # it is whole, but not what we write
+    except MALFORMED as error:  # it is whole, but not what we write
         expected = f"a run as this version writes it ({type(error).__name__}: {error})"
         remedy = "look at it with the version that has made it"
         raise InvalidInput("store", str(store), expected, remedy) from None
@@ -160,7 +160,7 @@ def _from_result(path: Path, run: StoredRun) -> tuple[float | None, float | None
             return _epsilon(document["upper_bound"]), None, ()
         if same and document["lower_bound"]["epsilon"] == run.conclusion["lower_bound"]["epsilon"]:  # type: ignore[index]
             return _epsilon(document["upper_bound"]), _epsilon(document["family_bound"]), ()
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except MALFORMED:
         pass
     return None, None, (f"{path.name} does not say what the stored trials show: it is not used",)
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import re
 import socket
+import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import Any
 
-from epsilometer.errors import InvalidInput
+from epsilometer.errors import InvalidInput, one_line
 from epsilometer.several.folder import SHOWN, Folder
 from epsilometer.several.pages import error_page, index_page, run_page
+from epsilometer.visible import visible
 
 HTML, JSON = "text/html; charset=utf-8", "application/json"
 HEADERS = {
@@ -26,6 +29,7 @@ HEADERS = {
 PATIENCE = 10.0  # seconds for a client to say what it wants
 # Letters of an address are compared, never decoded: there is no way to write a path in it.
 _RUN = re.compile(rf"/run/([0-9a-f]{{16}})(?:/({'|'.join(map(re.escape, SHOWN))}))?")
+_LOG = logging.getLogger("epsilometer")
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 
 
@@ -49,6 +53,12 @@ class FolderServer(ThreadingHTTPServer):
         """Without asking for this machine's name, which may take long."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that does not wait for its answer is nothing to tell of."""
+        error = sys.exception()
+        if not isinstance(error, ConnectionError | TimeoutError):
+            _tell(error)
 
     @property
     def url(self) -> str:
@@ -86,6 +96,11 @@ def reachable(address: str, remote: bool) -> ipaddress.IPv4Address | ipaddress.I
     return found
 
 
+def _tell(error: BaseException | None) -> None:
+    """In one line, with nothing in it that a terminal would obey."""
+    _LOG.error("a page could not be made (%s)", visible(one_line(f"{type(error).__name__}: {error}", 200)))
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: FolderServer
     server_version, sys_version = "epsilometer", ""
@@ -93,6 +108,15 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = PATIENCE
 
     def do_GET(self) -> None:
+        try:
+            self._answer()
+        except (ConnectionError, TimeoutError):
+            raise
+        except Exception as error:  # of one page: the others can still be read
+            _tell(error)
+            self._fail(HTTPStatus.INTERNAL_SERVER_ERROR, "This page could not be made; the server says why.")
+
+    def _answer(self) -> None:
         if not self.server.answers_to(self.headers.get("Host")):
             self._fail(HTTPStatus.MISDIRECTED_REQUEST, "This server answers under its own address only.")
             return

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from epsilometer.auditing import RESULTS
-from epsilometer.errors import InvalidInput
+from epsilometer.errors import MALFORMED, InvalidInput
 from epsilometer.several.listing import FINISHED, KnownRun, small_file
 from epsilometer.watching.epsilon import DELTA
 from epsilometer.watching.settings import FILE
@@ -33,7 +33,7 @@ def watched_in(directory: Path) -> list[KnownRun]:
         trainings = document["trainings"]
         found = [_known(directory, document, number, one) for number, one in enumerate(trainings, start=1)]
         return found or [_nothing(directory, document)]
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except MALFORMED as error:
         expected = f"the result of a watch as this version writes it ({type(error).__name__}: {error})"
         raise InvalidInput("result", str(path), expected, "watch the command again, in another directory") from None
 
@@ -88,7 +88,7 @@ def _asked(directory: Path) -> dict[str, Any]:
     """How it was watched, if that can be read."""
     try:
         found = json.loads(small_file(directory / FILE) or b"{}")
-    except ValueError:
+    except MALFORMED:
         return {}
     return {key: found[key] for key in ("canaries", "seed") if key in found} if isinstance(found, dict) else {}
 

@@ -32,7 +32,7 @@ class Entry:
             )
         folder = Path.cwd() if folder is None else folder
         if module.endswith(".py"):
-            path = (folder / module).resolve()
+            path = Path(os.path.realpath(folder / module))  # `resolve` fails where links lead in a circle
             if not path.is_file():
                 raise InvalidInput(argument, name, f"an existing file ({module} is none)", "check the path")
             return cls(f"{path.stem}:{function}", str(path.parent))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from epsilometer.errors import InvalidInput
+from epsilometer.errors import MALFORMED, InvalidInput
 from epsilometer.report.kinds import audit, calibration, instances, ladder, membership, reproduction, watch
 from epsilometer.report.page import Page
 
@@ -39,7 +39,7 @@ def page_of(document: Document, source: str = "result.json") -> Page:
         for kind in KINDS:
             if kind.is_of(document):
                 return kind.page(document)
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+    except MALFORMED as error:
         expected = f"a result as this version writes it ({type(error).__name__}: {error})"
         raise InvalidInput("result", source, expected, "run the same command again, which writes it anew") from None
     known = ", ".join(kind.name for kind in KINDS)
