@@ -158,6 +158,7 @@ def test_a_checkpoint_that_is_missing_is_said() -> None:
         ({"rule": "summ"}, "did you mean 'sum'"),
         ({"rule": "individual", "trainings": 2}, "one training"),
         ({"relation": Relation.REPLACE}, "add-remove"),
+        ({"relation": Relation.ZERO_OUT, "rule": "mean"}, "still counts in the size of a batch"),
         ({"subject": DpSgdTraining(RECIPE, DATA, Faults(0.5))}, "faults"),
         ({"subject": DpSgdTraining(replace(RECIPE, sampling="shuffle"), DATA)}, "poisson or full"),
         ({"subject": DpSgdTraining(replace(RECIPE, noise_multiplier=0.0), DATA)}, "some noise"),
