@@ -1,4 +1,4 @@
-"""Whole trainings composed: above the truth where that is known, less than step by step, and not fooled by its search."""
+"""Whole trainings composed: above the truth where that is known, below step by step, not fooled by its search."""
 
 import numpy as np
 import pytest
@@ -49,13 +49,13 @@ def test_many_steps_cost_nothing_where_trainings_are_alike() -> None:
     found = expected_moments(costs(4.0 * 257.0 / 256.0), 257.0)
     assert (found >= truth).all()
     assert found == pytest.approx(truth, rel=0.02)
-    one_by_one = expected(lambda t, a: costs(a) / steps, steps, Holder(4.0, 257.0), "without-with")
+    one_by_one = expected(lambda _, a: costs(a) / steps, steps, Holder(4.0, 257.0), "without-with")
     assert (one_by_one > 5.0 * truth).all()
 
 
 def test_less_than_step_by_step_where_costly_steps_are_of_different_trainings() -> None:
-    """Each of 8 trainings has one costly step, another one: all cost the same in the end, and step by step each step has
-    the cost of the most costly training there."""
+    """Each of 8 trainings has one costly step, another one: all cost the same in the end, and step by step each step
+    has the cost of the most costly training there."""
     moments = StepMoments(1.0, 3.0)
     shares = np.where(np.eye(8, dtype=bool), 1.0, 0.1)[:, :, None]  # trainings × steps × records
 

@@ -241,3 +241,19 @@ def test_norms_of_the_last_layer_are_a_part_of_all() -> None:
     weights, biases = network.layers(gradient)[-1]
     norm = np.sqrt(np.square(weights).sum() + np.square(biases).sum())
     assert network.last_layer_norms(model, x[:1], DATA.y[:1]) == pytest.approx([norm])
+
+
+def test_many_trainings_certify_what_small_records_pay() -> None:
+    """Models move here, and the bound is for whatever they do: 800 trainings at δ = 0.02 do what 8 cannot."""
+    recipe = replace(STILL, learning_rate=0.5, noise_multiplier=2.0, init_scale=0.1)
+    plan = _plan(subject=DpSgdTraining(recipe, SPREAD), records=(*range(0, 28, 2), 59), delta=0.02, trainings=800)
+    found = run_instances(plan)
+    few = run_instances(replace(plan, trainings=8))
+    assert found.certified is not None
+    assert few.certified == pytest.approx(np.full(15, found.worst_case.epsilon))
+    assert few.trainings_wanted is not None
+    assert 100 <= few.trainings_wanted <= 1024
+    assert found.costliest_training is not None
+    assert (found.certified >= np.minimum(found.costliest_training, found.worst_case.epsilon)).all()
+    assert found.certified[:5].max() < 0.7 * found.worst_case.epsilon
+    assert found.certified[-1] == found.worst_case.epsilon  # whose gradients are clipped

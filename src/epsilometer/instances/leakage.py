@@ -46,7 +46,7 @@ class Leakage:
     def __str__(self) -> str:
         sure = f"{100 * self.bound.confidence:.10g} % confidence"
         return (
-            f"record {self.row}: ε ≤ {up(self.epsilon)} by theory; certified ε ≥ {down(self.bound.epsilon)} "
+            f"record {self.row}: {up(self.epsilon)} by theory; certified ε ≥ {down(self.bound.epsilon)} "
             f"({sure}), AUC {self.auc:.3f}; right in {100 * self.right_with:.3g} % of trainings with it, "
             f"{100 * self.right_without:.3g} % without"
         )

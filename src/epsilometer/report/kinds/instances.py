@@ -14,8 +14,8 @@ SHOWN = 10  # records of each end in a table; all are in records.csv
 LIMITS = (
     "A record's ε depends on the record and on all others. It is private itself: whoever publishes it leaks.",
     "It speaks of this record among these data. With other data, the same record may pay more.",
-    "Estimates use the mean over a few trainings for an expectation. A rare training in which a record costs far more "
-    "may have been missed; what is certified has accounted for that.",
+    "Estimates (rules sum and mean) use the mean over a few trainings for an expectation. A rare training in which a "
+    "record costs far more may have been missed; what is certified has accounted for that.",
     "Individual accounting describes one training that was released. It is no promise about the algorithm.",
     "The worst case is what may be published and promised.",
 )
@@ -77,6 +77,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ("classified correctly", f"{found['right']} records, median ε {_or_none(found['median_right'])}; "
          f"{found['wrong']} others, {_or_none(found['median_wrong'])}{test}"),
         ("unlearning", f"{100 * free['share']:.3g} % of records have ε ≤ {free['epsilon']:g}"),
+        *([("certified", document["certified"])] if document.get("certified") else []),
         ("trainings", f"{document['trainings']}, looked at every {document['checkpoints']['every']} steps, "
          f"seed {document['seed']}"),
     ]  # fmt: skip
@@ -89,9 +90,10 @@ def _or_none(value: Any) -> str:
 def _ends(document: Document) -> list[Block]:
     rows = sorted(document["records"], key=lambda row: (float(row["epsilon"]), row["row"]))
     words = (
-        "At most, by each record's ε: how often an attacker is right who asks whether it was there (starting from "
-        "50 : 50); by how much its presence changes how often a model gets it right; and how often it is picked out of "
-        f"{document['candidates']} equally likely candidates."
+        "What each record's ε would allow at most: how often an attacker is right who asks whether it was there "
+        "(starting from 50 : 50); by how much its presence changes how often a model gets it right; and how often it "
+        f"is named by an attacker who names it once in {document['candidates']} times where it was not there. These "
+        "are as sure as ε itself: an estimate's are estimates."
     )
     blocks: list[Block] = [Words(words)]
     for caption, shown in (("Least exposed", rows[:SHOWN]), ("Most exposed", rows[::-1][:SHOWN])):
@@ -102,7 +104,7 @@ def _ends(document: Document) -> list[Block]:
 def _measured(document: Document) -> list[Block]:
     words = (
         "For each of these records, trainings with it and without it were told apart by an adversary who sees every "
-        "step and knows all other records. The bounds hold all at once, with the plan's confidence; none "
-        "may exceed the record's own ε."
+        "step and knows all other records. The bounds hold all at once, with the plan's confidence. One that exceeds "
+        "the record's own ε (not within) shows that this is too low for other trainings: an estimate may be."
     )
     return [Words(words), Numbers("Certified leakage", rows_table(document["measured"]))]
