@@ -193,6 +193,17 @@ def test_the_record_adversary_is_the_best_one_where_nothing_moves() -> None:
         ends(result, 31)
 
 
+def test_records_that_all_pay_the_worst_case_are_told_apart_by_their_most_costly_training() -> None:
+    result = run_instances(_plan(subject=DpSgdTraining(RECIPE, SPREAD), records=tuple(range(60)), trainings=3))
+    tied = np.flatnonzero(result.epsilons == result.worst_case.epsilon)
+    assert len(tied) > 1
+    assert result.costliest_training is not None
+    order = result.from_least_to_most_exposed
+    assert (np.diff(result.epsilons[order]) >= 0).all()
+    assert (np.diff(result.costliest_training[order[-len(tied) :]]) >= 0).all()
+    assert ends(result, 1)[1] == order[-1]
+
+
 def test_the_record_adversary_wants_a_record_that_is_there_or_not() -> None:
     subject = DpSgdTraining(RECIPE, DATA)
     plan = Plan(subject, claim_curve(RECIPE, "replace"), 1e-5, RecordGradient(3), trials=2)

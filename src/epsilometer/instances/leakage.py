@@ -106,13 +106,13 @@ class LeaveOneOut(PartOfPlan):
 
 
 def ends(result: InstanceResult, count: int) -> tuple[int, ...]:
-    """Rows of the `count` records with the lowest ε, and of as many with the highest; ties in the order of the data.
+    """Rows of the `count` records with the lowest ε, and of as many with the highest; ties by the most costly training.
 
     They are chosen by theory alone, before any score is seen.
     """
     most = len(result.epsilons) // 2
     checks.whole("measure", count, least=1, most=most, remedy=f"of {len(result.epsilons)} records")
-    order = np.argsort(result.epsilons, kind="stable")
+    order = result.from_least_to_most_exposed
     return tuple(int(result.plan.records[i]) for i in (*order[:count], *order[-count:]))
 
 

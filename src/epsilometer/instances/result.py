@@ -79,6 +79,12 @@ class InstanceResult:
     def labels(self) -> np.ndarray:
         return self.plan.looked_at.y
 
+    @functools.cached_property
+    def from_least_to_most_exposed(self) -> np.ndarray:
+        """Places of records. Where ε is the worst case for many, the most costly training decides; then the data."""
+        again = self.epsilons if self.costliest_training is None else self.costliest_training
+        return np.lexsort((again, self.epsilons))
+
     def quantile(self, share: float) -> float:
         return float(np.quantile(self.epsilons, share))
 
