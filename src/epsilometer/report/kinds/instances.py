@@ -24,7 +24,6 @@ _COLUMNS = {
     "label": "class",
     "epsilon": "ε",
     "certified": "certified",
-    "one_training": "first training",
     "costliest_training": "costliest",
     "loss": "loss",
     "right": "right",
@@ -68,7 +67,7 @@ def page(document: Document) -> Page:
         sections=[
             Section("At a glance", [Facts("In short", _facts(document))]),
             *drawn,
-            Section("Least and most exposed records", _ends(document)),
+            Section("Least and most exposed, in numbers", _ends(document)),
             *measured,
             Section("Limits", [Points(LIMITS)]),
             Section("Everything that decides the result", [
@@ -114,9 +113,9 @@ def _or_none(value: Any) -> str:
 def _ends(document: Document) -> list[Block]:
     rows = sorted(document["records"], key=_exposure)
     words = (
-        "Beside its ε, what is certified of a record, what the first training and the most costly one have cost it "
-        "(where there are several), its loss, and how many of the last models get it right. Then what its ε would "
-        "allow at most. Told: how often an attacker is right who asks whether it was there (starting from 50 : 50). "
+        "Beside its ε, what is certified of a record and what the most costly training has cost it (where there are "
+        "several), its loss, and the share of last models that get it right. Then what its ε would allow at most. "
+        "Told: how often an attacker is right who asks whether it was there (starting from 50 : 50). "
         "Memorised: by how much its presence changes how often a model gets it right. Named: how often it is named by "
         f"an attacker who names it once in {document['candidates']} times where it was not there. These are as sure as "
         "ε itself: an estimate's are estimates."
