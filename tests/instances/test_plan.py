@@ -202,6 +202,8 @@ def test_records_that_all_pay_the_worst_case_are_told_apart_by_their_most_costly
     assert (np.diff(result.epsilons[order]) >= 0).all()
     assert (np.diff(result.costliest_training[order[-len(tied) :]]) >= 0).all()
     assert ends(result, 1)[1] == order[-1]
+    assert "with p = 9 as asked" in replace(result, plan=replace(result.plan, p=9.0)).kind
+    assert "tells nothing of others" in replace(result, plan=replace(result.plan, trainings=1)).kind
 
 
 def test_the_record_adversary_wants_a_record_that_is_there_or_not() -> None:

@@ -73,6 +73,8 @@ class InstanceResult:
             words += f"; looked at every {self.plan.interval} steps only, and guessed in between"
         if self.plan.rule != "individual" and self.plan.planned_trainings == 1:
             words += "; from one training, which tells nothing of others"
+        if self.plan.rule != "individual" and self.plan.p is not None:
+            words += f"; with p = {self.plan.p:g} as asked, however unlike trainings are"
         return words
 
     @property
