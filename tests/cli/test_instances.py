@@ -35,10 +35,14 @@ def test_the_command_tells_what_records_pay(here, place: Path) -> None:
     assert WARNING in shown.stdout
     assert "worst case" in shown.stdout
     assert "measured" in shown.stdout
+    assert "By estimate" in shown.stdout  # and not as a promise
+    assert "0 of 30 records" in shown.stdout  # are certified to pay less than the worst case, by 3 trainings
     result = json.loads((place / "found" / "result.json").read_text())
     assert WARNING in result["warning"]
     worst = result["worst_case"]["epsilon"]
     assert all(row["epsilon"] <= row["certified"] <= worst for row in result["records"])
+    assert all(row["one_training"] <= row["costliest_training"] + 1e-9 for row in result["records"])
+    assert result["trainings_wanted"] is None or result["trainings_wanted"] > 10_000
     assert len(result["measured"]) == 2
     lines = (place / "found" / "records.csv").read_text().splitlines()
     assert WARNING in lines[0]

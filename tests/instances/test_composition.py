@@ -6,7 +6,7 @@ from adaptive_steps import AdaptiveSteps
 from scipy import special
 
 from epsilometer.errors import InvalidInput
-from epsilometer.instances import DIRECTIONS, Holder, StepMoments, at_worst, certified, expected, promised
+from epsilometer.instances import DIRECTIONS, Holder, StepMoments, at_worst, expected
 
 # With the record, trainings seldom end where the second step costs much; the divergence is made just there.
 RISING = AdaptiveSteps(first=2.0, low=0.1, high=0.8, threshold=3.0)
@@ -91,30 +91,5 @@ def test_the_gaussian_mean_of_known_data() -> None:
         for p in (8.0, 100.0, 1e5):
             found = expected(step, 30, Holder(8.0, p), direction)
             assert (found >= truth - 1e-9).all()
-            limits = certified(step, step, worst, 30, Holder(8.0, p), direction, 3, 0.95)
-            assert (limits >= found - 1e-9).all()
         assert found[1:] == pytest.approx(truth[1:], rel=0.03)
     assert at_worst(worst, 30, 8.0) == pytest.approx(truth[-1])
-
-
-def test_a_certified_bound_holds_as_often_as_it_says_and_plain_means_do_not() -> None:
-    """One training in 44 costs much: 20 trainings often show none, and an estimate is then below the truth."""
-    steps = AdaptiveSteps(first=1.0, low=0.0, high=2.0, threshold=3.0)
-    way, direction, rng = Holder(2.0, 4.0), "with-without", np.random.default_rng(8)
-    truth = steps.truth(2.0, direction)
-    bounds, estimates = [], []
-    for _ in range(300):
-        first, rest = steps.step(steps.trainings(4, rng)), steps.step(steps.trainings(16, rng))
-        bounds.append(certified(first, rest, steps.worst, 2, way, direction, 16, 0.9)[0])
-        estimates.append(expected(rest, 2, way, direction)[0])
-    assert np.mean(np.array(bounds) < truth) <= 0.1
-    assert np.mean(np.array(estimates) < truth) > 0.1
-    assert max(bounds) <= steps.worst(2.0) * 2 * 3  # and it is not the infinite bound
-
-
-def test_what_a_pilot_promises_is_about_what_is_certified() -> None:
-    rng, way = np.random.default_rng(2), Holder(2.0, 4.0)
-    first, rest = RISING.step(RISING.trainings(200, rng)), RISING.step(RISING.trainings(800, rng))
-    before = promised(first, RISING.worst, 2, way, "with-without", 800, 0.95)[0]
-    after = certified(first, rest, RISING.worst, 2, way, "with-without", 800, 0.95)[0]
-    assert after == pytest.approx(before, rel=0.1)

@@ -162,6 +162,7 @@ ALL = tuple(range(60))
         ({"rule": "summ"}, "did you mean 'sum'"),
         ({"rule": "individual", "trainings": 2}, "one training"),
         ({"relation": Relation.REPLACE}, "add-remove"),
+        ({"relation": Relation.ZERO_OUT, "rule": "mean"}, "still counts in the size of a batch"),
         ({"subject": DpSgdTraining(RECIPE, DATA, Faults(0.5))}, "faults"),
         ({"subject": DpSgdTraining(replace(RECIPE, sampling="shuffle"), DATA)}, "poisson or full"),
         ({"subject": DpSgdTraining(replace(RECIPE, noise_multiplier=0.0), DATA)}, "some noise"),
@@ -200,6 +201,19 @@ def test_the_record_adversary_is_the_best_one_where_nothing_moves() -> None:
     assert seen[1].bound.epsilon > 0.5
     with pytest.raises(InvalidInput, match="measure"):
         ends(result, 31)
+
+
+def test_records_that_all_pay_the_worst_case_are_told_apart_by_their_most_costly_training() -> None:
+    result = run_instances(_plan(subject=DpSgdTraining(RECIPE, SPREAD), records=tuple(range(60)), trainings=3))
+    tied = np.flatnonzero(result.epsilons == result.worst_case.epsilon)
+    assert len(tied) > 1
+    assert result.costliest_training is not None
+    order = result.from_least_to_most_exposed
+    assert (np.diff(result.epsilons[order]) >= 0).all()
+    assert (np.diff(result.costliest_training[order[-len(tied) :]]) >= 0).all()
+    assert ends(result, 1)[1] == order[-1]
+    assert "with p = 9 as asked" in replace(result, plan=replace(result.plan, p=9.0)).kind
+    assert "tells nothing of others" in replace(result, plan=replace(result.plan, trainings=1)).kind
 
 
 def test_the_record_adversary_wants_a_record_that_is_there_or_not() -> None:
@@ -250,3 +264,19 @@ def test_norms_of_the_last_layer_are_a_part_of_all() -> None:
     weights, biases = network.layers(gradient)[-1]
     norm = np.sqrt(np.square(weights).sum() + np.square(biases).sum())
     assert network.last_layer_norms(model, x[:1], DATA.y[:1]) == pytest.approx([norm])
+
+
+def test_many_trainings_certify_what_small_records_pay() -> None:
+    """Models move here, and the bound is for whatever they do: 800 trainings at δ = 0.02 do what 8 cannot."""
+    recipe = replace(STILL, learning_rate=0.5, noise_multiplier=2.0, init_scale=0.1)
+    plan = _plan(subject=DpSgdTraining(recipe, SPREAD), records=(*range(0, 28, 2), 59), delta=0.02, trainings=800)
+    found = run_instances(plan)
+    few = run_instances(replace(plan, trainings=8))
+    assert found.certified is not None
+    assert few.certified == pytest.approx(np.full(15, found.worst_case.epsilon))
+    assert few.trainings_wanted is not None
+    assert 100 <= few.trainings_wanted <= 1024
+    assert found.costliest_training is not None
+    assert (found.certified >= np.minimum(found.costliest_training, found.worst_case.epsilon)).all()
+    assert found.certified[:5].max() < 0.7 * found.worst_case.epsilon
+    assert found.certified[-1] == found.worst_case.epsilon  # whose gradients are clipped

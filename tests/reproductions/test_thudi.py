@@ -11,10 +11,10 @@ from epsilometer.reproductions.reproduction import Cell
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thudi_instances, "load", lambda **_: load(name="digits", classes=[0, 1, 2], per_class=50))
-    monkeypatch.setattr(thudi_instances, "BATCH", 30.0)
     monkeypatch.setattr(thudi_instances, "ENDS", 1)
-    for name in ("_SAMPLED", "_ATTACKED"):
-        monkeypatch.setattr(thudi_instances, name, {"mnist": (12, 4.0, 1.0)})
+    for name, batch in (("_SAMPLED", 30.0), ("_ATTACKED", None)):
+        setting = thudi_instances.Setting(50, batch, 12, 4.0, 1.0)
+        monkeypatch.setattr(thudi_instances, name, {"mnist": setting})
 
 
 @pytest.mark.usefixtures("small")
@@ -28,6 +28,8 @@ def test_cells_are_measured_and_drawn() -> None:
         assert 0 < row.details["tenth"] <= row.details["median"] <= row.details["worst"]
         assert row.measured == pytest.approx(row.details["median"] / row.details["worst"])
         assert set(chosen.shown[:5]) <= row.details.keys()
+    assert rows[1].details["median_costliest"] <= rows[1].details["median"]
+    assert rows[1].details["median_by_steps"] > 0
     assert rows[2].details["within"] is True
     assert [part["part"] for part in (run.plan for run in store.runs()) if "part" in part] == ["leakage", "leakage"]
     assert chosen.draw(rows).table().rows

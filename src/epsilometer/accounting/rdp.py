@@ -57,16 +57,16 @@ def epsilon_classic(mechanism: DpSgd, delta: float, relation: Relation) -> float
     return float(np.min(divergences + math.log(1.0 / delta) / (orders - 1.0)))
 
 
-def converted(orders: Floats, divergences: Floats, delta: float) -> Floats:
-    """ε at δ from Rényi divergences, orders along the first axis, by the improved conversion; for many at once.
+def converted(orders: Floats, divergences: Floats, delta: float | Floats) -> Floats:
+    """ε at δ from Rényi divergences, orders along the first axis, by the improved conversion; for many at once, which
+    may have a δ each.
 
     >>> sigma, orders = 1.0, np.arange(2.0, 64.0)
     >>> converted(orders, orders[:, None] * np.array([[1.0, 0.25]]) / (2 * sigma**2), 1e-5).round(3).tolist()
     [4.753, 2.168]
     """
-    if delta == 0:
-        return np.full(np.shape(divergences)[1:], np.inf)
     a = np.asarray(orders, np.float64).reshape(-1, *[1] * (np.ndim(divergences) - 1))
-    epsilons = divergences + np.log1p(-1.0 / a) - (math.log(delta) + np.log(a)) / (a - 1.0)
+    with np.errstate(divide="ignore"):  # δ = 0 has no finite ε
+        epsilons = divergences + np.log1p(-1.0 / a) - (np.log(delta) + np.log(a)) / (a - 1.0)
     best: Floats = np.maximum(np.min(epsilons, axis=0), 0.0)
     return best

@@ -7,15 +7,17 @@ another training. All but the worst case are private themselves.
 """
 
 from epsilometer.instances.batches import draw_batches
-from epsilometer.instances.composition import DIRECTIONS, Holder, at_worst, certified, expected, promised
+from epsilometer.instances.budgets import certified_epsilons, trainings_wanted
+from epsilometer.instances.composition import DIRECTIONS, Holder, at_worst, expected
 from epsilometer.instances.individual import individual_epsilons
 from epsilometer.instances.leakage import Leakage, ends, measure
 from epsilometer.instances.mean_rule import Batches, StepBound, mean_rule, paired, sensitivity_distribution
 from epsilometer.instances.meaning import most_accurate, most_memorised, most_reconstructed, unlearned_for_free
 from epsilometer.instances.moments import StepMoments
 from epsilometer.instances.monte_carlo import log_mean_limit
+from epsilometer.instances.paths import costliest_epsilons, expected_epsilons, expected_moments
 from epsilometer.instances.plan import RULES, USUAL_RECORDS, InstancePlan, chosen_records, own_engine
-from epsilometer.instances.result import WARNING, Agreement, InstanceResult
+from epsilometer.instances.result import WARNING, Agreement, InstanceResult, step_by_step
 from epsilometer.instances.result import judge as judge_instances
 from epsilometer.instances.result import run as run_instances
 from epsilometer.instances.watchers import ClippedNorms, MeanUpdates
@@ -36,11 +38,14 @@ __all__ = [
     "StepBound",
     "StepMoments",
     "at_worst",
-    "certified",
+    "certified_epsilons",
     "chosen_records",
     "draw_batches",
     "ends",
+    "costliest_epsilons",
     "expected",
+    "expected_epsilons",
+    "expected_moments",
     "individual_epsilons",
     "judge_instances",
     "log_mean_limit",
@@ -51,8 +56,9 @@ __all__ = [
     "most_reconstructed",
     "own_engine",
     "paired",
-    "promised",
     "run_instances",
     "sensitivity_distribution",
+    "step_by_step",
+    "trainings_wanted",
     "unlearned_for_free",
 ]

@@ -9,6 +9,8 @@ from epsilometer.data import Dataset
 from epsilometer.instances.mean_rule import Batches
 from epsilometer.training import Array, ModuleNetwork, Network, Recipe
 
+_ROUNDING = 32.0  # units of precision; sums of a hundred gradients have errors of a few
+
 
 def draw_batches(
     recipe: Recipe,
@@ -49,6 +51,7 @@ def draw_batches(
         record_squares=np.minimum(np.einsum("ij,ij->i", gradients, gradients, dtype=np.float64), 1.0),
         tuple_products=(inner @ inner.swapaxes(1, 2)).astype(np.float64),
         cross_products=cross.reshape(draws, tuples, order),
+        rounding=_ROUNDING * float(np.finfo(parameters.dtype).eps),
     )
 
 

@@ -1,4 +1,7 @@
-"""Steps composed by what they cost in expectation over trainings, and not at worst (Thudi et al. 2024).
+"""Steps composed one by one by what they cost in expectation over trainings, as in Thudi et al. (2024).
+
+`paths` composes whole trainings instead, which gives less: it is what results use, and this is what they are compared
+with.
 
 Let X and Y be the models of n steps on two neighbouring data sets, M_t = exp((a−1)·D_a(X_t‖Y_t)) the moment of step t
 at the model before it, and p > 1. Hölder's inequality, applied to the last step and then to those before it, gives
@@ -25,7 +28,6 @@ from scipy import special
 from epsilometer import checks
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
-from epsilometer.instances.monte_carlo import log_mean_limit
 
 DIRECTIONS = {
     "with-without": "the divergence from trainings with the record to those without it",
@@ -77,61 +79,6 @@ def expected(step: Step, steps: int, way: Holder, direction: str) -> Floats:
         seen = way.p * step(steps - 1 - i, float(order))
         total = total + weight * (special.logsumexp(seen, axis=0) - math.log(len(seen)))
     return total
-
-
-def promised(
-    pilot: Step, worst: Callable[[float], float], steps: int, way: Holder, direction: str, rest: int, confidence: float
-) -> Floats:
-    """What `certified` will give, about, if the `rest` of the trainings is as those of the pilot."""
-    total: Floats = np.zeros(())
-    for i, (order, weight) in enumerate(zip(way.orders(steps, direction), way.weights(steps), strict=True)):
-        total = total + weight * _constant(pilot, worst, steps - 1 - i, float(order), way.p, rest, confidence)
-    return total
-
-
-def certified(
-    pilot: Step,
-    step: Step,
-    worst: Callable[[float], float],
-    steps: int,
-    way: Holder,
-    direction: str,
-    rest: int,
-    confidence: float,
-) -> Floats:
-    """(α−1)·D_α of the whole training with an upper confidence limit for each record, whatever the law of trainings.
-
-    `pilot` and `step` are of disjoint trainings, the latter `rest` in number. No moment exceeds the worst case, which
-    is `worst(order)` in every step. With constants c_t, which the pilot chooses, concavity of the logarithm leaves a
-    single mean to be limited, and no union over steps is paid: with Z_t = M_t^p and W = Σ w_t,
-    Σ w_t ln E Z_t ≤ Σ w_t ln c_t + W·ln E[Σ (w_t/W)·Z_t/c_t].
-    """
-    weights = way.weights(steps)
-    whole = weights.sum()
-    constants: Floats = np.zeros(())
-    values, caps = np.array(-np.inf), np.array(-np.inf)
-    for i, (order, weight) in enumerate(zip(way.orders(steps, direction), weights, strict=True)):
-        t, cap = steps - 1 - i, way.p * worst(float(order))
-        if math.isinf(cap):
-            return np.full(pilot(t, 1.0).shape[1:], np.inf)
-        constant = _constant(pilot, worst, t, float(order), way.p, rest, confidence)
-        constants = constants + weight * constant
-        share = math.log(weight / whole) - constant
-        values = np.logaddexp(values, share + way.p * step(t, float(order)))
-        caps = np.logaddexp(caps, share + cap)
-    bound: Floats = constants + whole * log_mean_limit(values, caps, confidence)
-    return bound
-
-
-def _constant(
-    pilot: Step, worst: Callable[[float], float], t: int, order: float, p: float, rest: int, confidence: float
-) -> Floats:
-    """ln c_t: the pilot's mean, and what a limit adds for trainings that nobody saw."""
-    seen, cap = p * pilot(t, order), p * worst(order)
-    unseen = math.log(-math.log1p(-confidence) / rest) + cap
-    mean = special.logsumexp(seen, axis=0) - math.log(len(seen))
-    constant: Floats = np.minimum(np.logaddexp(mean, unseen), cap)
-    return constant
 
 
 def at_worst(worst: Callable[[float], float], steps: int, order: float) -> float:

@@ -87,7 +87,7 @@ def _records(result: InstanceResult) -> Pictures | None:
     data = result.plan.subject.data
     if len(data.shape) < 2:
         return None
-    order = np.argsort(result.epsilons, kind="stable")
+    order = result.from_least_to_most_exposed
     ends = list(dict.fromkeys([*order[:SHOWN].tolist(), *order[-SHOWN:].tolist()]))
     shown = [(f"ε {number(float(result.epsilons[i]), 2)}", result.plan.looked_at.x[i]) for i in ends]
     least, most = float(data.x.min()), float(data.x.max())

@@ -46,7 +46,7 @@ class Leakage:
     def __str__(self) -> str:
         sure = f"{100 * self.bound.confidence:.10g} % confidence"
         return (
-            f"record {self.row}: ε ≤ {up(self.epsilon)} by theory; certified ε ≥ {down(self.bound.epsilon)} "
+            f"record {self.row}: {up(self.epsilon)} by theory; certified ε ≥ {down(self.bound.epsilon)} "
             f"({sure}), AUC {self.auc:.3f}; right in {100 * self.right_with:.3g} % of trainings with it, "
             f"{100 * self.right_without:.3g} % without"
         )
@@ -106,13 +106,13 @@ class LeaveOneOut(PartOfPlan):
 
 
 def ends(result: InstanceResult, count: int) -> tuple[int, ...]:
-    """Rows of the `count` records with the lowest ε, and of as many with the highest; ties in the order of the data.
+    """Rows of the `count` records with the lowest ε, and of as many with the highest; ties by the most costly training.
 
     They are chosen by theory alone, before any score is seen.
     """
     most = len(result.epsilons) // 2
     checks.whole("measure", count, least=1, most=most, remedy=f"of {len(result.epsilons)} records")
-    order = np.argsort(result.epsilons, kind="stable")
+    order = result.from_least_to_most_exposed
     return tuple(int(result.plan.records[i]) for i in (*order[:count], *order[-count:]))
 
 

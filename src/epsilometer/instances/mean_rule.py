@@ -42,6 +42,7 @@ class Batches:
     record_squares: Floats
     tuple_products: Floats  # of sums within a tuple: tuples × order × order
     cross_products: Floats  # of the draws' sums with the tuples': draws × tuples × order
+    rounding: float = 0.0  # by which a squared distance may be too small in the precision of the gradients
 
     @property
     def draws(self) -> int:
@@ -55,7 +56,7 @@ class Batches:
         """By how much each record moves the mean of each batch of others: batches × records."""
         others, sums, squares = self._without()
         distances = self.record_squares - 2.0 * sums / np.maximum(others, 1) + squares / np.maximum(others, 1) ** 2
-        shifts: Floats = np.sqrt(np.maximum(distances, 0.0)) / (others + 1)
+        shifts: Floats = np.sqrt(np.maximum(distances, 0.0) + self.rounding) / (others + 1)
         return np.minimum(shifts, 1.0)
 
     def _without(self) -> tuple[Floats, Floats, Floats]:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from epsilometer import checks
 from epsilometer.claims import Floats
 
-CANDIDATES = 100  # of which an attacker knows that one is the record
+CANDIDATES = 100  # an attacker who sees nothing names the record once in so many times
 UNLEARNED = 1.0  # ε up to which a model may pass for one that never saw the record
 
 
@@ -31,7 +31,9 @@ def most_memorised(epsilons: ArrayLike, delta: float) -> Floats:
 
 
 def most_reconstructed(epsilons: ArrayLike, delta: float, candidates: int = CANDIDATES) -> Floats:
-    """How often the record is picked out of m equally likely candidates at most: e^ε/m + δ (Balle et al. 2022)."""
+    """How often an attacker names the record at most who would name it once in m times if it had not been there:
+    e^ε/m + δ. If all of m equally likely candidates have at most this ε, it is how often the right one is picked (Balle
+    et al. 2022); the record's own ε alone does not say that."""
     checks.whole("candidates", candidates, least=1)
     grown = np.exp(np.minimum(np.asarray(epsilons, np.float64), 700.0))
     return np.asarray(np.minimum(grown / candidates + delta, 1.0))

@@ -30,7 +30,7 @@ from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import DpSgdTraining, Precautions, Subject
 from epsilometer.training import Array, Network, Recipe, train_many
 
-VERSION = 1  # raised whenever the same plan would give other numbers
+VERSION = 2  # raised whenever the same plan would give other numbers
 RULES = {
     "sum": "expected guarantees from clipped gradient norms at every step of several trainings (Thudi et al. 2024)",
     "mean": "the same for a training that adds noise to the mean of a batch, from batches drawn at checkpoints",
@@ -121,6 +121,9 @@ class InstancePlan(Fingerprinted):
         if Relation.of(self.relation) is Relation.REPLACE:
             expected = "add-remove or zero-out: a record that is replaced has no gradient of its own to go by"
             raise InvalidInput("relation", "replace", expected, "claim add-remove")
+        if self.rule == "mean" and Relation.of(self.relation) is not Relation.ADD_REMOVE:
+            expected = "add-remove for the mean rule: a record of zeros still counts in the size of a batch"
+            raise InvalidInput("relation", Relation.of(self.relation).value, expected, "claim add-remove, or rule sum")
 
     def _require_room(self) -> None:
         """Before anything is trained: what a training keeps must fit into a row of a store, and all of it in memory."""

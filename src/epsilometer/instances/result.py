@@ -16,9 +16,11 @@ from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN
 from epsilometer.instances import composition
-from epsilometer.instances.composition import Holder, Step
+from epsilometer.instances.budgets import PILOT, certified_epsilons, trainings_wanted
+from epsilometer.instances.composition import Holder
+from epsilometer.instances.costs import Costs, OfLevels, OfMoments, one_by_one, paths_of
 from epsilometer.instances.individual import individual_epsilons
-from epsilometer.instances.moments import Levels
+from epsilometer.instances.paths import ORDERS, costliest_epsilons, expected_epsilons
 from epsilometer.instances.plan import MEAN_ORDERS, InstancePlan
 
 WARNING = (
@@ -32,9 +34,8 @@ KINDS = {
     "individual": "what the one training that was recorded has cost this record; no promise about another training",
 }
 GAIN_ORDER = 8.0  # at which gains of single steps are shown
-# Orders and multiples of the number of steps for p that are searched: every pair is valid, so the best one is.
-ORDERS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0)
-MULTIPLES = (0.5, 1.0, 2.0, 4.0, 16.0, 64.0, 256.0)
+# Of the composition step by step: orders, and p in multiples of the number of steps.
+BY_STEPS_ORDERS, BY_STEPS_MULTIPLES = (2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 16.0, 32.0), (2.0, 4.0, 16.0, 256.0)
 BOTH = "without-with"  # moments are the larger of both directions, and this one's orders are the larger
 
 
@@ -44,14 +45,17 @@ class InstanceResult:
 
     `epsilons` are of the kind that `KINDS` says of the plan's rule. `certified` are upper bounds, each with the plan's
     confidence, whatever the law of trainings: few trainings cannot exclude a rare one that costs a record everything,
-    so they are far higher. None for individual accounting. `one_training` is individual accounting of the
-    first training, where its norms are known. Only `seconds` varies between runs.
+    so they are the worst case, and `trainings_wanted` says about how many would prove less for half of the records.
+    None for individual accounting. `one_training` is individual accounting of the first training, where its norms are
+    known, and `costliest_training` that of the training which cost the record most. Only `seconds` varies between runs.
     """
 
     plan: InstancePlan
     epsilons: Floats
     certified: Floats | None
     one_training: Floats | None
+    costliest_training: Floats | None
+    trainings_wanted: int | None
     worst_case: UpperBound
     worst_renyi: float  # by the same moments and conversion as a record's, so that only the record makes a difference
     losses: Floats
@@ -67,11 +71,21 @@ class InstanceResult:
             words += "; from the last layer's gradients only, so it is no bound"
         elif self.plan.interval > 1:
             words += f"; looked at every {self.plan.interval} steps only, and guessed in between"
+        if self.plan.rule != "individual" and self.plan.planned_trainings == 1:
+            words += "; from one training, which tells nothing of others"
+        if self.plan.rule != "individual" and self.plan.p is not None:
+            words += f"; with p = {self.plan.p:g} as asked, however unlike trainings are"
         return words
 
     @property
     def labels(self) -> np.ndarray:
         return self.plan.looked_at.y
+
+    @functools.cached_property
+    def from_least_to_most_exposed(self) -> np.ndarray:
+        """Places of records. Where ε is the worst case for many, the most costly training decides; then the data."""
+        again = self.epsilons if self.costliest_training is None else self.costliest_training
+        return np.lexsort((again, self.epsilons))
 
     def quantile(self, share: float) -> float:
         return float(np.quantile(self.epsilons, share))
@@ -115,98 +129,70 @@ def run(
 
 def judge(plan: InstancePlan, results: Results) -> InstanceResult:
     """What follows from all trials of a plan."""
-    records, moments = len(plan.records), plan.moments
-    rows = np.array([results[IN, i] for i in range(plan.planned_trials)]).reshape(plan.planned_trials, -1, records)
-    one_training = None
-    if plan.rule == "mean":
-        seen = rows.reshape(plan.planned_trainings, plan.checkpoints, -1, records)
-        ends = seen[:, -1, -2:]
-        parts = seen[:, :, :-2].reshape(*seen.shape[:2], 2, len(MEAN_ORDERS), records)
-        estimates, limits = parts[:, :, 0], parts[:, :, 1]
-        costs: tuple[_Costs, _Costs] = _OfMoments(plan, estimates), _OfMoments(plan, limits)
-        at = MEAN_ORDERS.index(int(GAIN_ORDER))
-        gains = moments.of_levels(GAIN_ORDER)[-1] / np.maximum(estimates[:, :, at].mean(axis=0), 1e-300)
-    else:
-        shares, ends = rows[:, :-2], rows[:, -2:]
-        levels = moments.levels(shares)
-        costs = _OfLevels(plan, levels), _OfLevels(plan, levels)
-        typical = moments.of_levels(GAIN_ORDER)[levels].mean(axis=0)
-        gains = moments.of_levels(GAIN_ORDER)[-1] / np.maximum(typical, 1e-300)
+    costs, ends, shares = _costs(plan, results)
+    worst, paths = plan.worst_case, paths_of(costs[0], plan)
+    one_training, costliest, certified, wanted = None, None, None, None
+    if plan.rule != "mean":
         one_training = individual_epsilons(shares[0], plan.recipe.mechanism, plan.delta, steps_between=plan.interval)
-    worst = plan.worst_case
-    orders, _ = _searched(plan)
-    renyi = np.array([[composition.at_worst(_worst(plan), plan.recipe.steps, a) / (a - 1.0)] for a in orders])
     if plan.rule == "individual":
         assert one_training is not None
-        epsilons, certified = one_training, None
+        epsilons = one_training
     else:
-        epsilons = _estimated(plan, costs[0].step(slice(None)))
-        certified = None if plan.last_layer else _certified(plan, costs[1])
+        epsilons = expected_epsilons(paths, plan.delta, order=plan.order, p=plan.p)
+        costliest = costliest_epsilons(paths, plan.delta)
+        certified, wanted = _certified(plan, costs[1])
+
+    def capped(values: Floats | None) -> Floats | None:
+        return None if values is None else np.minimum(values, worst.epsilon)
+
     return InstanceResult(
         plan=plan,
         epsilons=np.minimum(epsilons, worst.epsilon),
-        certified=None if certified is None else np.minimum(certified, worst.epsilon),
-        one_training=None if one_training is None else np.minimum(one_training, worst.epsilon),
+        certified=capped(certified),
+        one_training=capped(one_training),
+        costliest_training=capped(costliest),
+        trainings_wanted=wanted,
         worst_case=worst,
-        worst_renyi=float(converted(np.array(orders), renyi, plan.delta)[0]),
+        worst_renyi=_worst_renyi(plan),
         losses=ends[:, 0].mean(axis=0),
         right=ends[:, 1].mean(axis=0),
-        gains=gains,
+        gains=_gains(plan, costs[0]),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _OfLevels:
-    """Costs of steps by the sum rule. A step without a checkpoint costs what the last checkpoint says, which is a
-    guess; in a certified bound it has the worst case."""
-
-    plan: InstancePlan
-    levels: Levels  # trainings × checkpoints × records
-
-    def step(self, trainings: slice, *, guess: bool = True) -> Step:
-        found, every, moments = self.levels[trainings], self.plan.interval, self.plan.moments
-
-        def log_moments(step: int, order: float) -> Floats:
-            table = moments.of_levels(order)
-            if step % every and not guess:
-                return np.full((len(found), found.shape[-1]), table[-1])
-            return table[found[:, step // every]]
-
-        return log_moments
+def step_by_step(plan: InstancePlan, results: Results) -> Floats:
+    """ε of each record by the composition of Thudi et al. (2024), with any p: what paths are compared with."""
+    costs, _, _ = _costs(plan, results)
+    steps, step = plan.recipe.steps, one_by_one(costs[0], plan)
+    ways = [Holder(a, multiple * max(2, steps)) for a in BY_STEPS_ORDERS for multiple in BY_STEPS_MULTIPLES]
+    moments = [composition.expected(step, steps, way, BOTH) / (way.order - 1.0) for way in ways]
+    found = [converted(np.array([way.order]), one[None], plan.delta) for way, one in zip(ways, moments, strict=True)]
+    return np.asarray(np.minimum(np.min(found, axis=0), plan.worst_case.epsilon))
 
 
-@dataclass(frozen=True, eq=False)
-class _OfMoments:
-    """The same by the mean rule; between its orders on a line, since log-moments are convex, and 0 at order 1."""
-
-    plan: InstancePlan
-    found: Floats  # trainings × checkpoints × orders × records
-
-    def step(self, trainings: slice, *, guess: bool = True) -> Step:
-        found, every, moments = self.found[trainings], self.plan.interval, self.plan.moments
-
-        def log_moments(step: int, order: float) -> Floats:
-            worst = moments.of_levels(order)[-1]
-            shape = (len(found), found.shape[-1])
-            if (step % every and not guess) or order > MEAN_ORDERS[-1]:
-                return np.full(shape, worst)
-            above = int(np.searchsorted(MEAN_ORDERS, order))
-            high = found[:, step // every, above]
-            low = found[:, step // every, above - 1] if above else np.zeros(shape)
-            start = float(MEAN_ORDERS[above - 1]) if above else 1.0
-            part = (order - start) / (MEAN_ORDERS[above] - start)
-            return np.asarray(np.minimum((1.0 - part) * low + part * high, worst))
-
-        return log_moments
+def _costs(plan: InstancePlan, results: Results) -> tuple[tuple[Costs, Costs], Floats, Floats]:
+    """Of all trainings: estimates and limits of what steps cost; losses and right ones at the end; shares of the clip
+    norm (by the mean rule none)."""
+    records = len(plan.records)
+    rows = np.array([results[IN, i] for i in range(plan.planned_trials)]).reshape(plan.planned_trials, -1, records)
+    if plan.rule != "mean":
+        costs = OfLevels(plan, plan.moments.levels(rows[:, :-2]))
+        return (costs, costs), rows[:, -2:], rows[:, :-2]
+    seen = rows.reshape(plan.planned_trainings, plan.checkpoints, -1, records)
+    parts = seen[:, :, :-2].reshape(*seen.shape[:2], 2, len(MEAN_ORDERS), records)
+    return (OfMoments(plan, parts[:, :, 0]), OfMoments(plan, parts[:, :, 1])), seen[:, -1, -2:], np.empty(0)
 
 
-_Costs = _OfLevels | _OfMoments
+def _gains(plan: InstancePlan, costs: Costs) -> Floats:
+    worst = plan.moments.of_levels(GAIN_ORDER)[-1]
+    typical = [costs.step(i, GAIN_ORDER, slice(None)).mean(axis=0) for i in range(plan.checkpoints)]
+    return np.asarray(worst / np.maximum(typical, 1e-300))
 
 
-def _searched(plan: InstancePlan) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    orders = ORDERS if plan.order is None else (plan.order,)
-    multiples = tuple(max(2.0, plan.recipe.steps) * multiple for multiple in MULTIPLES)
-    return orders, tuple(p for p in multiples if p > 1) if plan.p is None else (plan.p,)
+def _worst_renyi(plan: InstancePlan) -> float:
+    orders = np.array([float(a) for a in ORDERS])
+    moments = np.array([composition.at_worst(_worst(plan), plan.recipe.steps, a) / (a - 1.0) for a in orders])
+    return float(converted(orders, moments[:, None], plan.delta)[0])
 
 
 def _worst(plan: InstancePlan) -> Any:
@@ -214,42 +200,19 @@ def _worst(plan: InstancePlan) -> Any:
     return lambda order: float(moments.of_levels(order)[-1])
 
 
-def _ways(plan: InstancePlan) -> list[Holder]:
-    orders, ps = _searched(plan)
-    return [Holder(order, p) for order in orders for p in ps]
-
-
-def _estimated(plan: InstancePlan, step: Step) -> Floats:
-    """The least over all ways."""
-    steps = plan.recipe.steps
-    found = [_epsilons(plan, way, composition.expected(step, steps, way, BOTH)) for way in _ways(plan)]
-    return np.asarray(np.min(found, axis=0))
-
-
-def _certified(plan: InstancePlan, costs: _Costs) -> Floats:
-    """By the way that the first quarter of the trainings chooses for each record; the others certify it."""
-    trainings, steps = plan.planned_trainings, plan.recipe.steps
-    first = max(1, trainings // 4)
-    rest = trainings - first
-    nothing = np.full(len(plan.records), np.inf)
-    if rest < 1:
-        return nothing
-    pilot, step = costs.step(slice(None, first), guess=False), costs.step(slice(first, None), guess=False)
+def _certified(plan: InstancePlan, costs: Costs) -> tuple[Floats | None, int | None]:
+    """ε that hold with confidence, and about how many trainings would prove less than the worst case."""
+    if plan.last_layer:
+        return None, None  # norms of a part bound nothing
+    trainings = plan.planned_trainings
+    first = max(1, trainings // PILOT)
+    pilot = paths_of(costs, plan, slice(None, first), guess=False)
     confidence = 1.0 - (plan.split_error if plan.rule == "mean" else 1.0 - plan.confidence)
-    ways, worst = _ways(plan), _worst(plan)
-    promises = np.array([
-        _epsilons(plan, way, composition.promised(pilot, worst, steps, way, BOTH, rest, confidence)) for way in ways
-    ])  # fmt: skip
-    chosen = promises.argmin(axis=0)
-    for place in np.unique(chosen):
-        way = ways[place]
-        found = composition.certified(pilot, step, worst, steps, way, BOTH, rest, confidence)
-        nothing[chosen == place] = _epsilons(plan, way, found)[chosen == place]
-    return nothing
-
-
-def _epsilons(plan: InstancePlan, way: Holder, log_moments: Floats) -> Floats:
-    return converted(np.array([way.order]), log_moments[None] / (way.order - 1.0), plan.delta)
+    wanted = trainings_wanted(pilot, plan.delta, confidence, plan.worst_case.epsilon)
+    if first == trainings:
+        return np.full(len(plan.records), np.inf), wanted
+    rest = paths_of(costs, plan, slice(first, None), guess=False)
+    return certified_epsilons(pilot, rest, trainings - first, plan.delta, confidence), wanted
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from epsilometer.rounding import up
 from epsilometer.wrapping import told
 
 TABLE = "records.csv"
+_HOW_SURE = {"sum": "By estimate", "mean": "By estimate", "individual": "In the one training that was recorded"}
 
 
 def instances_to_json(result: InstanceResult, measured: tuple[Leakage, ...] = ()) -> dict[str, Any]:
@@ -49,6 +50,8 @@ def instances_to_json(result: InstanceResult, measured: tuple[Leakage, ...] = ()
         "measured": [one.to_dict() for one in measured],
         "confidence": plan.confidence,
         "trainings": plan.planned_trainings,
+        "trainings_wanted": result.trainings_wanted,
+        "certified": None if result.certified is None else certified_words(result),
         "checkpoints": {"every": plan.interval, "of_each_training": plan.checkpoints},
         "seconds": round(result.seconds, 3),
         "seed": plan.seed,
@@ -67,9 +70,9 @@ def headline(result: InstanceResult) -> str:
     worst = result.worst_case
     share = np.mean(result.epsilons < 0.5 * worst.epsilon)
     return (
-        f"Half of {len(result.epsilons)} records have ε ≤ {up(result.quantile(0.5))} at δ = {worst.delta:g}, a tenth "
-        f"of them ε ≤ {up(result.quantile(0.1))}; the worst case is {up(worst.epsilon)}. {100 * share:.3g} % are below "
-        "half of it."
+        f"{_HOW_SURE[result.plan.rule]}, half of {len(result.epsilons)} records pay ε ≤ {up(result.quantile(0.5))} at "
+        f"δ = {worst.delta:g}, a tenth of them ε ≤ {up(result.quantile(0.1))}; the worst case, which alone is "
+        f"promised, is {up(worst.epsilon)}. {100 * share:.3g} % are below half of it."
     )
 
 
@@ -99,10 +102,13 @@ def worst_words(result: InstanceResult) -> str:
 def certified_words(result: InstanceResult) -> str:
     """What holds with confidence, whatever the law of trainings."""
     assert result.certified is not None
-    plan = result.plan
+    plan, below = result.plan, int(np.sum(result.certified < result.worst_case.epsilon))
+    wanted = result.trainings_wanted
+    more = "" if wanted is None or wanted <= plan.planned_trainings else f"; for half of them it takes some {wanted:,}"
     return (
         f"with {100 * plan.confidence:.10g} % confidence for each record, {plan.planned_trainings} trainings prove a "
-        f"median of ε ≤ {up(float(np.median(result.certified)))}: so few cannot exclude a rare training that costs more"
+        f"median of ε ≤ {up(float(np.median(result.certified)))}, and less than the worst case for {below} of "
+        f"{len(result.certified)} records{more}"
     )
 
 
@@ -131,6 +137,7 @@ def _rows(result: InstanceResult) -> list[dict[str, Any]]:
         "epsilon": result.epsilons,
         "certified": result.certified,
         "one_training": result.one_training,
+        "costliest_training": result.costliest_training,
         "loss": result.losses,
         "right": result.right,
         "membership_accuracy_at_most": most_accurate(result.epsilons, delta),

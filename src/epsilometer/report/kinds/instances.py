@@ -6,7 +6,7 @@ from typing import Any
 
 from epsilometer.figures import Table
 from epsilometer.figures.figure import number
-from epsilometer.report.kinds.shared import figures_in, flat, reproducing, rows_table
+from epsilometer.report.kinds.shared import figures_in, flat, reproducing
 from epsilometer.report.page import Block, Drawn, Facts, Numbers, Page, Points, Section, Words
 
 Document = dict[str, Any]
@@ -14,11 +14,34 @@ SHOWN = 10  # records of each end in a table; all are in records.csv
 LIMITS = (
     "A record's ε depends on the record and on all others. It is private itself: whoever publishes it leaks.",
     "It speaks of this record among these data. With other data, the same record may pay more.",
-    "Estimates use the mean over a few trainings for an expectation. A rare training in which a record costs far more "
-    "may have been missed; what is certified has accounted for that.",
+    "Estimates (rules sum and mean) use the mean over a few trainings for an expectation. A rare training in which a "
+    "record costs far more may have been missed; what is certified has accounted for that.",
     "Individual accounting describes one training that was released. It is no promise about the algorithm.",
     "The worst case is what may be published and promised.",
 )
+_COLUMNS = {
+    "row": "record",
+    "label": "class",
+    "epsilon": "ε",
+    "certified": "certified",
+    "costliest_training": "costliest",
+    "loss": "loss",
+    "right": "right",
+    "membership_accuracy_at_most": "told",
+    "memorised_at_most": "memorised",
+    "reconstructed_at_most": "named",
+}
+_MEASURED = {
+    "row": "record",
+    "epsilon": "ε by theory",
+    "certified_at_least": "certified ε ≥",
+    "within": "within",
+    "auc": "AUC",
+    "strength": "strength (μ)",
+    "right_with": "right with it",
+    "right_without": "right without",
+    "memorised": "memorised",
+}
 _SECTIONS = (
     ("epsilons", "Against the worst case"),
     ("classes", "Classes"),
@@ -44,7 +67,7 @@ def page(document: Document) -> Page:
         sections=[
             Section("At a glance", [Facts("In short", _facts(document))]),
             *drawn,
-            Section("Least and most exposed records", _ends(document)),
+            Section("Least and most exposed, in numbers", _ends(document)),
             *measured,
             Section("Limits", [Points(LIMITS)]),
             Section("Everything that decides the result", [
@@ -77,6 +100,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ("classified correctly", f"{found['right']} records, median ε {_or_none(found['median_right'])}; "
          f"{found['wrong']} others, {_or_none(found['median_wrong'])}{test}"),
         ("unlearning", f"{100 * free['share']:.3g} % of records have ε ≤ {free['epsilon']:g}"),
+        *([("certified", document["certified"])] if document.get("certified") else []),
         ("trainings", f"{document['trainings']}, looked at every {document['checkpoints']['every']} steps, "
          f"seed {document['seed']}"),
     ]  # fmt: skip
@@ -87,22 +111,44 @@ def _or_none(value: Any) -> str:
 
 
 def _ends(document: Document) -> list[Block]:
-    rows = sorted(document["records"], key=lambda row: (float(row["epsilon"]), row["row"]))
+    rows = sorted(document["records"], key=_exposure)
     words = (
-        "At most, by each record's ε: how often an attacker is right who asks whether it was there (starting from "
-        "50 : 50); by how much its presence changes how often a model gets it right; and how often it is picked out of "
-        f"{document['candidates']} equally likely candidates."
+        "Beside its ε, what is certified of a record and what the most costly training has cost it (where there are "
+        "several), its loss, and the share of last models that get it right. Then what its ε would allow at most. "
+        "Told: how often an attacker is right who asks whether it was there (starting from 50 : 50). "
+        "Memorised: by how much its presence changes how often a model gets it right. Named: how often it is named by "
+        f"an attacker who names it once in {document['candidates']} times where it was not there. These are as sure as "
+        "ε itself: an estimate's are estimates."
     )
     blocks: list[Block] = [Words(words)]
     for caption, shown in (("Least exposed", rows[:SHOWN]), ("Most exposed", rows[::-1][:SHOWN])):
-        blocks.append(Numbers(caption, rows_table(shown)))
+        blocks.append(Numbers(caption, _table(shown, _COLUMNS)))
     return blocks
+
+
+def _exposure(row: Document) -> tuple[float, float, int]:
+    """As `InstanceResult.from_least_to_most_exposed` has it."""
+    own = float(row["epsilon"])
+    again = row.get("costliest_training")
+    return own, own if again is None else float(again), row["row"]
+
+
+def _table(rows: list[Document], columns: dict[str, str]) -> Table:
+    """Those columns that there are, in few digits: all of them are in the files."""
+    known = {name: words for name, words in columns.items() if name in rows[0]}
+    return Table(tuple(known.values()), tuple(tuple(_cell(name, row[name]) for name in known) for row in rows))
+
+
+def _cell(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) if name in ("row", "label") else number(float(value), 3)
 
 
 def _measured(document: Document) -> list[Block]:
     words = (
         "For each of these records, trainings with it and without it were told apart by an adversary who sees every "
-        "step and knows all other records. The bounds hold all at once, with the plan's confidence; none "
-        "may exceed the record's own ε."
+        "step and knows all other records. The bounds hold all at once, with the plan's confidence. One that exceeds "
+        "the record's own ε (not within) shows that this is too low for other trainings: an estimate may be."
     )
-    return [Words(words), Numbers("Certified leakage", rows_table(document["measured"]))]
+    return [Words(words), Numbers("Certified leakage", _table(document["measured"], _MEASURED))]
