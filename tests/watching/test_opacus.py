@@ -394,3 +394,19 @@ def test_noise_that_no_check_can_follow_is_no_pass(place: str, outcome: str) -> 
     assert seen.verdict().outcome.value == outcome
     if place == "extra":
         assert "was not seen (its add_noise was replaced); use --canaries model" in seen.verdict().reason
+
+
+def test_what_to_quote(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = train({}, steps=20).watch
+    assert right is not None
+    right._hooks.finish()
+    (seen,) = right.trainings
+    assert seen.quote().startswith(
+        "20 steps do not refute the stated noise multiplier 1.386: the noise is at most 1.32 ×"
+    )
+    assert "its accountant promises ε ≤ " in seen.quote()
+    scaled(0.5, monkeypatch)
+    half = train({}, steps=20).watch
+    assert half is not None
+    assert half.trainings[0].quote().startswith("the stated noise multiplier 1.386 is refuted at step ")
+    assert half.trainings[0].to_dict()["quote"] == half.trainings[0].quote()

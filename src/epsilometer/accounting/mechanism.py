@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from epsilometer import checks
 from epsilometer.claims import Relation
 from epsilometer.errors import InvalidInput
+from epsilometer.rounding import up
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class UpperBound:
     caveat: str = ""
 
     def __str__(self) -> str:
-        text = f"ε ≤ {self.epsilon:.4g} at δ = {self.delta:g} ({self.relation}), {self.accountant}"
+        text = f"ε ≤ {up(self.epsilon)} at δ = {self.delta:g} ({self.relation}), {self.accountant}"
         return f"{text}; {self.caveat}" if self.caveat else text
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from epsilometer.bounds import StepProcess, share_refuted_in_steps
 from epsilometer.bounds.step_process import e_value
 from epsilometer.claims import GaussianClaim, StepClaim
-from epsilometer.rounding import simulated
+from epsilometer.rounding import confidence, simulated, up
 from epsilometer.watching.checks.names import ALL, FAILED, IGNORED, NOISE_SCALE, NOT_APPLICABLE, UNMENDED
 from epsilometer.watching.epsilon import DELTA, EpsilonOfTraining, epsilon_of_training
 from epsilometer.watching.recording import (
@@ -145,6 +145,21 @@ class Watched:
         """The verdict, and ε beside what is promised."""
         return f"{self.verdict()}. {self.epsilon()}."
 
+    def quote(self) -> str:
+        """What may be said of this training, with all that it needs to be true."""
+        outcome, sure = self.verdict().outcome.value, confidence(self.confidence)
+        if outcome == "violated":
+            return f"the stated noise multiplier {self._noise()} is refuted at step {self.process.refuted_at}, {sure}"
+        if outcome == "inconclusive":
+            return "nothing: the audit is inconclusive"
+        upper = self.epsilon().upper
+        at = "" if upper is None else f"at δ = {upper.delta:g} ({upper.relation})"
+        promise = "" if upper is None else f"; its accountant promises ε ≤ {up(upper.epsilon)} {at}"
+        return (
+            f"{self.process.steps} steps do not refute the stated noise multiplier {self._noise()}: the noise is at "
+            f"most {self.noise_factor():.3g} × the stated, {sure}{promise}"
+        )
+
     def _noise(self) -> str:
         low, high = min(self._stated), max(self._stated)
         return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
@@ -196,6 +211,7 @@ class Watched:
             "noise_factor": self.noise_factor(),
             "confidence": self.confidence,
             "headline": self.headline(),
+            "quote": self.quote(),
             "epsilon": self.epsilon().to_dict(),
             "verdict": verdict.outcome.value,
             "reason": verdict.reason,

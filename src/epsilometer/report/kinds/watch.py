@@ -46,6 +46,7 @@ def page(document: Document) -> Page:
         kind="Privacy audit of a command while it ran",
         verdict=verdict,
         sentences=sentences or [nothing],
+        quote="; ".join(one["quote"] for one in trainings if one.get("quote")),
         sections=sections,
         version=document["versions"]["epsilometer"],
         warnings=[f"Not audited: {why}" for why in document["failures"]],
