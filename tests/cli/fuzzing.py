@@ -33,7 +33,7 @@ PLACES = (  # where results may be asked for: never where a fuzz must not write
 )  # fmt: skip
 FLAGS = (  # no word belongs to them
     "--in-order", "--deterministic", "--not-deterministic", "--quiet", "--help", "--curve", "--stop-when-known",
-    "--second-run", "--allow-remote", "--last-layer",
+    "--second-run", "--allow-remote", "--last-layer", "--flips", "--no-flips",
 )  # fmt: skip
 WRITES = (  # --json is a file of `inspect` only
     "--out", "--json", "--scores", "--summary", "--junit", "--model-card", "--export",
@@ -97,6 +97,10 @@ OPTIONS = {
         "--records", "--rule", "--trainings", "--every", "--order", "--p", "--draws", "--tuples", "--last-layer",
         "--against", "--measure", "--trials", "--confidence", "--seed", "--epsilon", "--data-dir", *_PLAYED,
     ),
+    "extractor": (
+        "--out", "--data", "--channels", "--strides", "--epochs", "--batch", "--learning-rate", "--per-class",
+        "--flips", "--no-flips", "--probe", "--seed", "--data-dir", "--quiet",
+    ),
     "report": ("--nothing",),  # --open would
     "diff": ("--out",),
     "serve": ("--address", "--port", "--allow-remote"),
@@ -138,6 +142,7 @@ GOOD = {
     "membership": ["membership", "tiny.toml", "--references", "4"],
     "membership given": ["membership", "given.toml"],
     "instances": ["instances", "tiny.toml", "--records", "4", "--trainings", "2"],
+    "extractor": ["extractor", "--data", "digits", "--channels", "2", "--strides", "1", "--out", "small.npz"],
     "report": ["report", "run"],
     "diff": ["diff", "run", "watched"],
     "serve": ["serve", "."],
@@ -145,6 +150,7 @@ GOOD = {
 TRAIN = (
     "audit",
     "check",
+    "extractor",
     "instances",
     "ladder",
     "mechanism",

@@ -105,7 +105,7 @@ def plan_only(here: Callable[..., Shown], monkeypatch: pytest.MonkeyPatch) -> No
 
     for name in (
         "auditing.preview", "auditing.run", "auditing.choose_adversary", "reproductions.Reproduction.rows",
-        "membership.run_membership", "instances.run_instances",
+        "membership.run_membership", "instances.run_instances", "training.pretrain",
     ):  # fmt: skip
         monkeypatch.setattr(f"epsilometer.{name}", stop)
     monkeypatch.setattr("epsilometer.watching.launch.run.follow", lambda *_: 0)
