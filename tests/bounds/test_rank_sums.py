@@ -136,7 +136,7 @@ def test_equal_scores_are_put_in_a_random_order() -> None:
     outs, ins = rng.integers(0, 3, 200).astype(float), rng.integers(0, 4, 100).astype(float)
     found = break_ties(PairedRuns(outs, ins), 0)
     orders, outs, ins = found.orders, np.sort(outs), np.sort(ins)
-    assert (len(orders), found.needed, found.price) == (DRAWS, NEEDED, 0.5)
+    assert (len(orders), found.draws.needed, found.draws.price) == (DRAWS, NEEDED, 0.5)
     assert len({tuple(order.out_scores) for order in orders}) == DRAWS
     for order in orders:
         for a, b in ((outs, order.out_scores), (ins, order.in_scores)):

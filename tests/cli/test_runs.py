@@ -139,7 +139,7 @@ def test_canaries_are_exported_with_their_coins(where: Path, tmp_path: Path) -> 
         (["runs", "empty"], "expected a directory with runs in it"),
         (["runs", "all", "--export", "x.csv"], "expected one run to export (there are all/canaries, all/pairs)"),
         (["runs", "all/pairs", "--export", "x.xls"], "ends in .csv or .parquet"),
-        (["runs", "all/pairs", "--export", "no/such/x.csv"], "expected a file to write to"),
+        (["runs", "all/pairs", "--export", "no/such/x.csv"], "expected a file in a directory that exists"),
         (["init", "no/such/dir.toml"], "expected a file to write to"),
         (["init", "x.toml", "--template", "blackbox"], "did you mean 'black-box'?"),
         (["check", "nowhere.toml"], "expected a readable file"),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from epsilometer import checks
 from epsilometer.claims import CurveClaim, Floats, Relation
@@ -105,7 +105,7 @@ class StudentDpSgd:
 def _scales(freedom: float) -> tuple[Floats, Floats]:
     """√W in bins, as the least of each, and their probabilities; what is missing to 1 has less noise than any."""
     above = np.concatenate([np.linspace(1.0, 1.0 / EVEN, EVEN), np.geomspace(1.0 / EVEN, TAIL, FINE)[1:]])
-    largest = stats.chi2.isf(above[1:], freedom) / freedom  # of 1/W
+    largest = special.chdtri(freedom, above[1:]) / freedom  # of 1/W
     return 1.0 / np.sqrt(largest), -np.diff(above)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from epsilometer import checks
 from epsilometer.accounting import StudentDpSgd
@@ -75,19 +76,20 @@ class Student(Mechanism):
         of a quadratic. A smaller change than Δ gives less: Student's law is self-decomposable (Halgreen 1979), so a
         shorter shift is a longer one shrunk with independent noise added.
         """
-        nu, shift, law = self.freedom, self.sensitivity.amount / self.scale, stats.t(self.freedom)
+        nu, shift = self.freedom, self.sensitivity.amount / self.scale
+        cdf = functools.partial(special.stdtr, nu)
         factor = np.exp(2.0 * np.asarray(epsilons) / (nu + 1.0))
         found = np.zeros(len(factor))
         for i, (k, epsilon) in enumerate(zip(factor, epsilons, strict=True)):
             if k == 1.0:  # the half-line beyond the middle
-                found[i] = law.cdf(shift / 2.0) - law.cdf(-shift / 2.0)
+                found[i] = cdf(shift / 2.0) - cdf(-shift / 2.0)
                 continue
             # (ν + z²) > k(ν + (z − Δ)²)
             inner = (k * shift) ** 2 - (k - 1.0) * (k * shift**2 + (k - 1.0) * nu)
             if inner <= 0:
                 continue
             low, high = ((k * shift + sign * math.sqrt(inner)) / (k - 1.0) for sign in (-1.0, 1.0))
-            with_shift, without = law.cdf(high - shift) - law.cdf(low - shift), law.cdf(high) - law.cdf(low)
+            with_shift, without = cdf(high - shift) - cdf(low - shift), cdf(high) - cdf(low)
             found[i] = with_shift - math.exp(epsilon) * without
         return np.maximum(found, 0.0)
 
