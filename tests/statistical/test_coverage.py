@@ -13,6 +13,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from repetitions import ALPHA, covers_at_length, surprising
 from scipy import stats
 
 from epsilometer import PairedRuns, PointClaim
@@ -34,7 +35,6 @@ from epsilometer.claims import GaussianClaim
 from epsilometer.evidence import Counts
 from mechanisms import MECHANISMS, QUICK, Mechanism, least_favourable
 
-ALPHA = 0.05
 METHODS = {
     "exact-rank": ExactRank(simulations=1999),
     "exact-rank, union": ExactRank(calibrated=False),
@@ -71,23 +71,6 @@ def audits(mechanism: Mechanism, method, n: int, direction: str = "higher") -> I
 
 def violations(mechanism: Mechanism, method, n: int, repetitions: int, direction: str = "higher") -> int:
     return sum(islice(audits(mechanism, method, n, direction), repetitions))
-
-
-def covers_at_length(refuted: Iterator[bool], repetitions: int = 1000) -> bool:
-    """Whether a rate of α is no surprise after `repetitions`; ends early where a rate of 8 % is out of the question.
-
-    Most laws are far below α and would pass anyway. What that costs in power is tested below.
-    """
-    count = seen = 0
-    for look in (100, 200, 400, 700, repetitions):
-        count, seen = count + sum(islice(refuted, look - seen)), look
-        if stats.binom.cdf(count, seen, 1.6 * ALPHA) < 0.01:
-            return True
-    return not surprising(count, seen)
-
-
-def surprising(count: int, repetitions: int, rate: float = ALPHA) -> bool:
-    return stats.binomtest(count, repetitions, rate, alternative="greater").pvalue < 1e-3
 
 
 @pytest.mark.parametrize("n", [20, 300])

@@ -6,16 +6,16 @@ Each law's (ε, δ) is known exactly. Seeds are fixed, as in test_coverage.py.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 import pytest
-from scipy import stats
+from repetitions import covers_at_length, surprising
 
 from epsilometer import PairedRuns, PointClaim
 from epsilometer.bounds import ClopperPearson, EProcess, ExactRank, Simultaneous, Split, UnionBound
 from epsilometer.claims import GaussianClaim
 
-ALPHA = 0.05
 METHODS = {
     "exact-rank": ExactRank(simulations=1999),
     "exact-rank, union": ExactRank(calibrated=False),
@@ -74,10 +74,6 @@ VALUES = {
 }
 
 
-def surprising(count: int, repetitions: int) -> bool:
-    return stats.binomtest(count, repetitions, ALPHA, alternative="greater").pvalue < 1e-3
-
-
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(
@@ -101,13 +97,10 @@ def test_awkward_laws_are_covered(method: str, law: str, sizes: tuple[int, int])
 def test_awkward_laws_are_covered_at_length(method: str, law: str, sizes: tuple[int, int]) -> None:
     if method == "split" and min(sizes) < 2:
         pytest.skip("nothing to split")
-    (epsilon, rates), repetitions = LAWS[law], 1000
+    epsilon, rates = LAWS[law]
     rng = np.random.default_rng([*sizes, len(law), 1])
-    claim = PointClaim(epsilon + 1e-9)
-    refuted = sum(
-        METHODS[method].test(draw(rates, *sizes, rng, VALUES["plain"]), claim).refuted for _ in range(repetitions)
-    )
-    assert not surprising(refuted, repetitions)
+    claim, audits = PointClaim(epsilon + 1e-9), (draw(rates, *sizes, rng, VALUES["plain"]) for _ in count())
+    assert covers_at_length(METHODS[method].test(runs, claim).refuted for runs in audits)
 
 
 def test_ranks_do_not_care_what_the_values_are() -> None:
