@@ -37,7 +37,7 @@ class ModifiedEntropyAttack(Attack):
     """A sure and right prediction means member (Song & Mittal 2021)."""
 
     name: ClassVar[str] = "modified-entropy"
-    summary: ClassVar[str] = "a small entropy that counts wrong sureness against it (Song & Mittal 2021)"
+    summary: ClassVar[str] = "a small entropy, where confident mistakes count as large (Song & Mittal 2021)"
 
     def scores(self, seen: Seen) -> Floats:
         return -seen.target["modified_entropy"]

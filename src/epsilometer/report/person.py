@@ -62,11 +62,12 @@ def means(label: str, claim: Claim, delta: float) -> dict[str, Any]:
 def promise_table(promises: Sequence[dict[str, Any]]) -> Table:
     """For people: a column for each promise, and what it allows at most, rounded up."""
     rows = [
-        ("right at most, starting from 50 : 50", *(_percent(one["accuracy"]) for one in promises)),
-        ("odds", *(f"1 : 1 → {_odds(float(one['odds']))} : 1" for one in promises)),
+        ("right at most, starting from 50 : 50, on average", *(_percent(one["accuracy"]) for one in promises)),
+        ("odds, after the most telling outcome", *(f"1 : 1 → {_odds(float(one['odds']))} : 1" for one in promises)),
     ]
     for i, prior in enumerate(PRIORS):
-        rows.append((f"belief, from {100 * prior:g} %", *(_percent(one["believed"][i]) for one in promises)))
+        after = f"belief after the most telling outcome, from {100 * prior:g} %"
+        rows.append((after, *(_percent(one["believed"][i]) for one in promises)))
     for i, rate in enumerate(RATES):
         rows.append((f"TPR at FPR {100 * rate:g} %", *(_percent(one["tpr"][i]) for one in promises)))
     return Table(("if this is promised", *(one["label"] for one in promises)), tuple(rows))

@@ -174,5 +174,5 @@ def _accountants(document: Document) -> list[Block]:
         return [Words("None can be compared: it is not stated how much noise is added to what.")]
     rows = tuple((one["name"], f"ε ≤ {up(float(one['epsilon']))}", one["caveat"] or "–") for one in found)
     delta = document["claim"]["delta"]
-    words = "All are upper bounds for the same mechanism; the smallest valid one is what theory promises."
+    words = "All without a caveat are proved upper bounds for the same mechanism; the smallest is what theory promises."
     return [Words(words), Numbers(f"ε at δ = {delta:g}", Table(("accountant", "promises", "caveat"), rows))]

@@ -81,8 +81,8 @@ def _attacks(document: Document) -> list[Block]:
                "certified ε ≥", "how it works")  # fmt: skip
     words = (
         f"Intervals are of {share} for each number by itself. The threshold of an accuracy was chosen on every other "
-        "record and judged on the rest. True positives count at the threshold that the share of others named seems to "
-        "exceed; the report's document has exact limits for the true false-positive rate too."
+        "record and judged on the rest. True positives are read at the lowest threshold whose observed false-positive "
+        "rate is at most the one named; result.json has exact limits for the true false-positive rate too."
     )
     return [Numbers("Attacks on the same models", Table(columns, tuple(rows))), Words(words)]
 
