@@ -79,7 +79,8 @@ def violations(mechanism: Mechanism, method, n: int, repetitions: int, direction
 )
 @pytest.mark.parametrize("mechanism", QUICK, ids=lambda m: m.name)
 def test_certified_bounds_cover(mechanism: Mechanism, method: str, n: int) -> None:
-    assert not surprising(violations(mechanism, METHODS[method], n, 60), 60)
+    repetitions = 30 if method == "eprocess" else 60  # where scores repeat, it bets in many orders
+    assert not surprising(violations(mechanism, METHODS[method], n, repetitions), repetitions)
 
 
 # An e-process is refuted by the largest wealth that it ever had: 5000 pairs are also every number below.

@@ -61,7 +61,7 @@ def account(
     Events that are DP-SGD are accounted as that. Of unlike parts, each accountant takes those that it can.
 
     >>> print(account(DpSgd(sample_rate=0.01, noise_multiplier=4.0, steps=10_000), delta=1e-5))
-    ε ≤ 0.9469 at δ = 1e-05 (add-remove), pld
+    ε ≤ 0.947 at δ = 1e-05 (add-remove), pld
     """
     relation = Relation.of(relation)
     checks.delta(delta)

@@ -75,7 +75,8 @@ class Shuffles:
     def of(cls, evidence: PairedRuns) -> Shuffles:
         outs, ins = np.sort(evidence.out_scores) + 0.0, np.sort(evidence.in_scores) + 0.0
         values, ranks = np.unique(np.concatenate([outs, ins]), return_inverse=True)
-        if len(values) >= DISTINCT * len(ranks):  # then no outcome has much of the probability
+        # Where nearly all differ, no outcome has much of the probability; where none do, there is nothing to show.
+        if len(values) >= DISTINCT * len(ranks) or len(values) == 1:
             return cls(outs, ins, (outs, ins), Draws())
         # Ranks, because among laws that differ only in the values of their atoms some would be unlucky.
         return cls(outs, ins, (ranks[: len(outs)], ranks[len(outs) :]), Draws.for_few_values(outs, ins))
