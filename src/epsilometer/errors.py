@@ -29,7 +29,8 @@ class InvalidInput(EpsilometerError, ValueError):
 
     def __init__(self, argument: str, value: object, expected: str, remedy: str = "") -> None:
         self.argument, self.value, self.expected, self.remedy = argument, value, expected, remedy
-        text = f"{one_line(argument)} = {one_line(_shown(value))}: expected {expected}"
+        what = "is missing" if value is None else f"= {one_line(_shown(value))}"
+        text = f"{one_line(argument)} {what}: expected {expected}"
         super().__init__(f"{text}; {remedy}" if remedy else text)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:

@@ -32,7 +32,7 @@ __all__ = ["Watch", "watch"]
 class Watch:
     """What is known of the trainings of one engine, at any time."""
 
-    def __init__(self, settings: Settings, confidence: float, delta: float, ignored: Collection[str]) -> None:
+    def __init__(self, settings: Settings, confidence: float, delta: float | None, ignored: Collection[str]) -> None:
         from epsilometer.watching.monitor import Monitor
 
         self._monitor = Monitor(confidence, delta, ignored)
@@ -90,18 +90,19 @@ def watch(
     place: str = EXTRA,
     seed: int | None = None,
     confidence: float = 0.95,
-    delta: float = 1e-5,
+    delta: float | None = None,
     ignore: Collection[str] = (),
     quiet: bool = False,
 ) -> Watch:
     """Audit what this `PrivacyEngine` makes private from now on. At the end of the process a line on stderr says the
-    verdict, unless `quiet`; `.verdict` and `.result()` say it at any time. `delta` is that of the ε which is shown;
-    checks to `ignore` may fail, and are shown as ignored."""
+    verdict, unless `quiet`; `.verdict` and `.result()` say it at any time. `delta` is that of the ε which is shown
+    (without it the script's `target_delta`, else 1e-5); checks to `ignore` may fail, and are shown as ignored."""
     if not callable(getattr(engine, "make_private", None)):
         raise InvalidInput("engine", engine, "an opacus.PrivacyEngine", "watch it before make_private is called")
     checks.whole("canaries", canaries, least=1, most=MOST)
     checks.real("confidence", confidence, above=0, below=1)
-    checks.real("delta", delta, above=0, below=1)
+    if delta is not None:
+        checks.real("delta", delta, above=0, below=1)
     if seed is not None:
         checks.whole("seed", seed, least=0)
     for name in ignore:

@@ -19,8 +19,9 @@ def told(sentences: Sequence[str], rows: Sequence[Row], width: int | None = None
     return "\n".join([*first, *(wrapped(text, width, f"{label:<{indent}}") for label, text in kept)])
 
 
-def wrapped(text: str, width: int | None = None, label: str = "") -> str:
-    """Lines of at most `width` characters that end between words, indented below each other after the label.
+def wrapped(text: str, width: int | None = None, label: str = "", hanging: str = "") -> str:
+    """Lines of at most `width` characters that end between words, indented below each other after the label, or by
+    `hanging` where there is none.
 
     >>> print(wrapped("it proves ε ≥ 0.7 at least", 24, "proved  "))
     proved  it proves
@@ -28,7 +29,7 @@ def wrapped(text: str, width: int | None = None, label: str = "") -> str:
     """
     if width is None:
         return f"{label}{text}".rstrip()
-    indent = " " * len(label)
+    indent = " " * len(label) or hanging
     if len(label) > width // 3:  # too narrow for a column of labels
         label, indent = f"{label.rstrip()}: " if label.strip() else "  ", "  "
     lines = textwrap.wrap(

@@ -231,6 +231,9 @@ def test_every_field_of_a_plan_is_in_its_fingerprint() -> None:
     ("toml", "words"),
     [
         ("[claims]\nepsilon = 1.0", "did you mean 'claim'"),
+        ("epsilon = 1.0", r"epsilon \(before all sections\) = 1.0: .*it belongs to \[claim\]"),
+        ("[audit]\nepsilon = 1.0", r"audit.epsilon = 1.0: .*it belongs to \[claim\]"),
+        ('[training]\nmodel = "mlp"', r"\[model\] is a section of its own"),
         ("[training]\nlerning_rate = 1.0", "training.lerning_rate = 1.0.*did you mean 'learning_rate'"),
         ("[training]\nsteps = 1.5", "training.steps = 1.5: expected a whole number"),
         ('[audit]\ntrials = "many"', "audit.trials = 'many': expected a whole number"),

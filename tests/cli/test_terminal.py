@@ -19,13 +19,14 @@ COUNTS = ["bound", "--counts", "970", "20", "30", "980", "--claim", "3"]
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-def on_terminal(*arguments: str, columns: int, place: Path, **environment: str) -> str:
+def on_terminal(*arguments: str, columns: int, place: Path, stderr: bool = False, **environment: str) -> str:
     """What the program writes to a terminal of so many columns."""
     ours, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     kept = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "TERM")}
     process = subprocess.Popen(
-        [*PROGRAM, *arguments], stdin=terminal, stdout=terminal, stderr=subprocess.DEVNULL, cwd=place,
+        [*PROGRAM, *arguments], stdin=terminal, stdout=terminal,
+        stderr=terminal if stderr else subprocess.DEVNULL, cwd=place,
         env=kept | {"TERM": "xterm-256color"} | environment,
     )  # fmt: skip
     os.close(terminal)
@@ -73,6 +74,15 @@ def test_no_word_is_broken_and_the_verdict_comes_first(run: Path, columns: int) 
     timing = re.compile(r"\d+\.\d$")
     broken = {word for line in lines for word in line.split()} - words
     assert not {word for word in broken if not timing.match(word) and word not in {"claim:", "theory:"}}, broken
+
+
+def test_remarks_end_between_words_too(tmp_path: Path) -> None:
+    shown = on_terminal("audit", "--adversary", "nobody", columns=60, place=tmp_path, stderr=True)
+    lines = shown.splitlines()
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 60
+    assert all(line.startswith("  ") for line in lines[1:])
+    assert "malicious-dataset," in shown.split()
 
 
 def test_a_table_that_does_not_fit_is_shown_row_by_row(run: Path) -> None:

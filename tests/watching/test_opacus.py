@@ -8,8 +8,10 @@ import opacus.optimizers.optimizer as inner
 import opacus.optimizers.optimizer_fast_gradient_clipping as ghost
 import pytest
 import torch
+from opacus import PrivacyEngine
 from opacus.optimizers import DPOptimizer
 from opacus.schedulers import ExponentialNoise
+from torch.utils.data import DataLoader, TensorDataset
 from trainings import SIGMA, train
 
 import epsilometer.opacus
@@ -396,6 +398,24 @@ def test_noise_that_no_check_can_follow_is_no_pass(place: str, outcome: str) -> 
         assert "was not seen (its add_noise was replaced); use --canaries model" in seen.verdict().reason
 
 
+@pytest.mark.parametrize(("said", "delta"), [({}, 1e-3), ({"delta": 1e-6}, 1e-6)])
+def test_the_target_delta_of_a_script_is_that_of_its_epsilon(said: dict[str, float], delta: float) -> None:
+    engine = PrivacyEngine(accountant="rdp")
+    audit = epsilometer.opacus.watch(engine, quiet=True, **said)
+    data = TensorDataset(torch.randn(64, 4), torch.randint(0, 2, (64,)))
+
+    def made(make: Any, **given: Any) -> None:
+        model = torch.nn.Linear(4, 2)
+        optimizer, loader = torch.optim.SGD(model.parameters(), lr=0.1), DataLoader(data, batch_size=16)
+        make(module=model, optimizer=optimizer, data_loader=loader, max_grad_norm=1.0, **given)
+
+    made(engine.make_private_with_epsilon, target_epsilon=4.0, target_delta=1e-3, epochs=2)
+    made(engine.make_private, noise_multiplier=1.0)  # of another training, which was given no target
+    targeted, other = audit.trainings
+    assert (targeted.delta, other.delta) == (delta, said.get("delta", 1e-5))
+    assert targeted.made.settings["target_epsilon"] == 4.0
+
+
 def test_what_to_quote(monkeypatch: pytest.MonkeyPatch) -> None:
     right = train({}, steps=20).watch
     assert right is not None
@@ -404,7 +424,7 @@ def test_what_to_quote(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen.quote().startswith(
         "20 steps do not refute the stated noise multiplier 1.386: the noise is at most 1.32 ×"
     )
-    assert "its accountant promises ε ≤ " in seen.quote()
+    assert "what is accounted promises ε ≤ " in seen.quote()
     scaled(0.5, monkeypatch)
     half = train({}, steps=20).watch
     assert half is not None

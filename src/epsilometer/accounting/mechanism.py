@@ -38,6 +38,8 @@ class DpSgd:
         return dp_accounting.PoissonSampledDpEvent(self.sample_rate, noise) if self.sample_rate < 1 else noise
 
     def describe(self) -> str:
+        if self.noise_multiplier == 0:  # nothing private about it
+            return f"SGD(q = {self.sample_rate:.4g}, T = {self.steps}, no noise)"
         return f"DP-SGD(q = {self.sample_rate:.4g}, σ = {self.noise_multiplier:.4g}, T = {self.steps})"
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ coordinate. Scores follow the white-box attack Σ_t ⟨noisy sum, gradient of th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,10 @@ class Canaries(Adversary):
                 raise unknown_name(argument, value, valid)
         if self.kind == "gradients" and self.sees == "model":
             raise InvalidInput("sees", self.sees, "updates for gradients", "a gradient has no loss; use records")
+
+    @classmethod
+    def modest(cls) -> Self:
+        return cls(kind="records", sees="model")
 
     @property
     def needs(self) -> ThreatModel:

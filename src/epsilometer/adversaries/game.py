@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,6 +110,11 @@ class Adversary(ABC):
     def reads(self, data: Any) -> dict[str, Any]:
         """What of the data decides its game beside records and labels."""
         return {}
+
+    @classmethod
+    def modest(cls) -> Self:
+        """With the settings that need the least powers."""
+        return cls()
 
     @property
     def needs(self) -> ThreatModel:

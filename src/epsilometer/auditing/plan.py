@@ -94,7 +94,7 @@ class Plan:
         granted = self.access & self.subject.grants
         lacking = granted.lacks(self.adversary.needs)
         if lacking:
-            able = [name for name, kind in ADVERSARIES.items() if not granted.lacks(kind().needs)]
+            able = [name for name, kind in ADVERSARIES.items() if not granted.lacks(kind.modest().needs)]
             raise InvalidInput(
                 "adversary", self.adversary.describe(),
                 f"one that needs no more than this training grants ({granted}); it also needs {', '.join(lacking)}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,5 +126,5 @@ def _named(adversary: Adversary | str, subject: Subject) -> Adversary:
 def for_subject(kind: type[Adversary], subject: Subject) -> Adversary:
     """With the settings that suit the subject: of a foreign training only the model is seen."""
     if kind is Canaries and subject.precautions.foreign:
-        return Canaries(min(1000, len(subject.data) // 2), "records", "model")
+        return replace(Canaries.modest(), canaries=min(1000, len(subject.data) // 2))
     return kind()

@@ -54,7 +54,9 @@ def _explain(kind: type[Section], error: Any) -> EpsilometerError:
         for part in path[:-1]:
             section = section.model_fields[part].annotation
         unknown = unknown_name(key, path[-1], section.model_fields)
-        return InvalidInput(key, error["input"], unknown.expected, unknown.remedy)
+        # A key before all sections may have the name of an option, which would be blamed for it.
+        name = key if len(path) > 1 or isinstance(error["input"], dict) else f"{key} (before all sections)"
+        return InvalidInput(name, error["input"], unknown.expected, unknown.remedy or _elsewhere(kind, path[-1]))
     if error["type"] == "literal_error":
         valid = [name.strip("'\" ") for name in error["ctx"]["expected"].replace(" or ", ",").split(",")]
         return unknown_name(key, error["input"], valid)
@@ -67,3 +69,12 @@ def _explain(kind: type[Section], error: Any) -> EpsilometerError:
         "model_attributes_type": "a section of keys",
     }
     return InvalidInput(key, error["input"], kinds.get(error["type"], error["msg"]))
+
+
+def _elsewhere(kind: type[Section], key: str) -> str:
+    """Where a key belongs that stands in a section without it."""
+    if key in kind.model_fields:
+        return f"[{key}] is a section of its own"
+    sections = {name: field.annotation for name, field in kind.model_fields.items()}
+    found = [f"[{name}]" for name, one in sections.items() if key in getattr(one, "model_fields", ())]
+    return f"it belongs to {' or '.join(found)}" if found else ""

@@ -13,7 +13,7 @@ import typer
 from epsilometer import __version__, checks
 from epsilometer.cli.account import account
 from epsilometer.cli.audit import audit
-from epsilometer.cli.bound import bound, compare
+from epsilometer.cli.bound import COUNTS, bound, compare
 from epsilometer.cli.calibrate import calibrate
 from epsilometer.cli.catalogue import catalogue
 from epsilometer.cli.diff import diff
@@ -181,7 +181,8 @@ def _one_line(error: Exception, arguments: list[str]) -> str:
             value = f" (given: {one_line(' '.join(following))!r})"
         elif option and argument.startswith(f"{option}="):
             value = f" (given: {one_line(argument.partition('=')[2])!r})"
-    return f"{message.rstrip('.')}{value}; {_see_help(arguments)}"
+    several = f" ({COUNTS})" if getattr(error, "option_name", "") == "--counts" else ""  # the parser says how many
+    return f"{message.rstrip('.')}{several}{value}; {_see_help(arguments)}"
 
 
 def _see_help(arguments: list[str]) -> str:

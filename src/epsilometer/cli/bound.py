@@ -26,9 +26,8 @@ OneRunFile = Annotated[
     Path | None,
     typer.Option("--one-run", help="The same for one training's canaries: member (or label; 0 or 1) and score."),
 ]
-CountsOption = Annotated[
-    tuple[int, int, int, int] | None, typer.Option(help="Instead of scores.", metavar="TP FP FN TN")
-]
+COUNTS = "TP FP FN TN"
+CountsOption = Annotated[tuple[int, int, int, int] | None, typer.Option(help="Instead of scores.", metavar=COUNTS)]
 Delta = Annotated[float, typer.Option(help="δ, such as 1e-5; 0 for pure ε-DP.")]
 Confidence = Annotated[float, typer.Option(help="Of the bound.")]
 Threshold = Annotated[float | None, typer.Option(help="Fixed beforehand: member iff score > it.")]

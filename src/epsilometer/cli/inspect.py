@@ -184,10 +184,12 @@ def _show(monitor: Monitor, trainings: list[list[Check]], code: int) -> None:
             say(f"epsilometer: training {number}: its process ended before it could be checked (exit code {code})")
             continue
         title = f"training {number}" if len(trainings) > 1 else "checks"
-        _print_table([(check.name, check.status.value, check.reason) for check in checks], title)
-        failed = sum(check.status == "failed" for check in checks)
+        failed = [check.name for check in checks if check.status == "failed"]
         passed = sum(check.status == "passed" for check in checks)
-        say(f"epsilometer: {title}: {passed} passed, {failed} failed, {len(checks) - passed - failed} not applicable")
+        which = f"{len(failed)} failed ({', '.join(failed)})" if failed else "none failed"
+        others = f"{passed} passed, {len(checks) - passed - len(failed)} not applicable"
+        say(f"epsilometer: {title}: {which}, {others}")
+        _print_table([(check.name, check.status.value, check.reason) for check in checks], title)
     if not trainings and not monitor.failures:
         say(f"epsilometer: nothing was checked: {monitor_silence(monitor, code)}")
 

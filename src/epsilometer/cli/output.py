@@ -50,9 +50,11 @@ def emit_json(document: dict[str, Any]) -> None:
 
 
 def say(text: str) -> None:
-    """A remark on stderr; one that cannot be written must not change the exit code."""
+    """A remark on stderr, wrapped to a terminal; one that cannot be written must not change the exit code."""
     with suppress(OSError, ValueError):
-        print(visible(text), file=sys.stderr, flush=True)
+        columns = width(sys.stderr)
+        lines = visible(text) if columns is None else wrapped(visible(text), columns, hanging="  ")
+        print(lines, file=sys.stderr, flush=True)
 
 
 def visible(text: str) -> str:
@@ -73,18 +75,17 @@ def number(value: float | int | None, digits: int = 4) -> str:
     return "∞" if math.isinf(value) else f"{value:.{digits}g}"
 
 
-def width() -> int | None:
-    """The columns of the terminal that stdout is; none in a pipe, where lines stay whole for whoever searches them."""
-    if not sys.stdout.isatty():
+def width(stream: TextIO | None = None) -> int | None:
+    """The columns of the terminal that a stream (stdout) is; none in a pipe, where lines stay whole for searching."""
+    stream = stream or sys.stdout
+    if not stream.isatty():
         return None
-    try:
-        columns = int(os.environ.get("COLUMNS", "")) or os.get_terminal_size(sys.stdout.fileno()).columns
-    except (ValueError, OSError):
-        try:
-            columns = os.get_terminal_size(sys.stdout.fileno()).columns
-        except (ValueError, OSError):
-            columns = 80
-    return max(columns, _NARROWEST)
+    with suppress(KeyError, ValueError):
+        if said := int(os.environ["COLUMNS"]):
+            return max(said, _NARROWEST)
+    with suppress(ValueError, OSError):
+        return max(os.get_terminal_size(stream.fileno()).columns, _NARROWEST)
+    return 80
 
 
 def print_text(text_of: Callable[[int | None], str]) -> None:

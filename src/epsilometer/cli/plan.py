@@ -108,6 +108,15 @@ def _row_or_file(record: object) -> object:
         raise InvalidInput("--record", "thousands of digits", "a row number, or a file") from None
 
 
+def _remedy(error: InvalidInput, name: str) -> str:
+    """What helps where the spec itself knows no remedy."""
+    from epsilometer.membership.catalogue import ATTACKS
+
+    if error.argument == "adversary.name" and error.value in ATTACKS:
+        return f"{error.value} is an attack of 'epsilometer membership'"
+    return "'epsilometer init' writes all keys" if "." in name else ""
+
+
 def _schedule(own_training: dict[str, Any]) -> tuple[float | None, int | None]:
     names = ("sample_rate", "steps", "epochs", "batch_size", "records")
     return rate_and_steps(*(own_training.get(name) for name in names))
@@ -177,7 +186,5 @@ def chosen_plan(
         chosen = spec_from_dict(values)
         return chosen.plan(data_dir, downloads(quiet)), chosen.adversaries(), chosen
     except InvalidInput as error:
-        if error.argument in given:
-            raise error.renamed(given[error.argument]) from None
-        remedy = error.remedy or ("'epsilometer init' writes all keys" if "." in error.argument else "")
-        raise InvalidInput(error.argument, error.value, error.expected, remedy) from None
+        name = given.get(error.argument, error.argument)
+        raise InvalidInput(name, error.value, error.expected, error.remedy or _remedy(error, name)) from None

@@ -53,7 +53,13 @@ def init(
     """
     from epsilometer.auditing.templates import template as text_of
 
-    text = text_of(template)
+    try:
+        text = text_of(template)
+    except InvalidInput as error:
+        if error.remedy:
+            raise
+        remedy = "an Opacus script needs no spec: epsilometer watch -- python train.py"
+        raise InvalidInput("--template", template, error.expected, remedy) from None
     if str(path) == "-":
         print(text, end="")
         return

@@ -62,7 +62,9 @@ def watch(
         list[str] | None,
         typer.Option(help="A check that may fail, and is shown as ignored; may be given several times."),
     ] = None,
-    delta: Annotated[float, typer.Option(help="Of the ε that is shown.")] = 1e-5,
+    delta: Annotated[
+        float | None, typer.Option(help="Of the ε that is shown; without it the script's target_delta, else 1e-5.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="A new directory for result.json, report.html, recordings.")] = None,
     stop_when_known: Annotated[
         bool, typer.Option("--stop-when-known", help="End the command (SIGTERM) once a training is refuted.")
@@ -99,7 +101,8 @@ def watch(
             raise unknown_name("ignore", name, [*NAMES, *JAX])
     checks.whole("number", number, least=1, most=MOST)
     checks.real("confidence", confidence, above=0, below=1)
-    checks.real("delta", delta, above=0, below=1)
+    if delta is not None:
+        checks.real("delta", delta, above=0, below=1)
     if seed is not None:
         checks.whole("seed", seed, least=0)
     monitor, begun, clock = Monitor(confidence, delta, ignore or ()), now(), time.monotonic()
@@ -158,18 +161,20 @@ class _Display:
         for why in monitor.failures:
             say(f"epsilometer: not audited, because {why}")
         for one in monitor:
+            name = f"epsilometer: {self._name(one)}"
+            end = "" if one.ended else f"; its process was ended early (exit code {code})"
+            say(f"{name}: {one.verdict()}{end}")
+            say(f"{name}: quote: {one.quote()}")
+            say(f"{name}: {one.epsilon()}")
             for check in one.checks:
                 if check["status"] in (FAILED, IGNORED):
                     how = "failed" if check["status"] == FAILED else "failed, and is ignored"
-                    say(f"epsilometer: {self._name(one)}: check {how}: {check['name']}: {check['reason']}")
+                    say(f"{name}: check {how}: {check['name']}: {check['reason']}")
             if one.unseen and one.process.steps:
                 say(
-                    f"epsilometer: {self._name(one)}: the accountant has {one.unseen} steps more than were seen "
+                    f"{name}: the accountant has {one.unseen} steps more than were seen "
                     "(of a checkpoint that was loaded, or taken around the optimizer)"
                 )
-            end = "" if one.ended else f"; its process was ended early (exit code {code})"
-            say(f"epsilometer: {self._name(one)}: {one.epsilon()}")
-            say(f"epsilometer: {self._name(one)}: {one.verdict()}{end}")
         if not monitor.trainings and not monitor.failures:
             say(f"epsilometer: nothing was audited: {self._why_nothing(code)}")
 

@@ -93,8 +93,14 @@ def quoted(lower: LowerBound) -> str:
         return f"ε ≥ {down(lower.epsilon)} {at}, credible with {100 * lower.confidence:.10g} % under its prior"
     if lower.kind is Kind.FAMILY:
         return f"ε ≥ {down(lower.epsilon)} {at} if the training is as it states, else nothing; {sure}"
-    nothing = ", which proves nothing" if lower.epsilon == 0 else ""
-    return f"ε ≥ {down(lower.epsilon)} {at}, certified with {sure}{nothing}"
+    return certified(lower.epsilon, at, sure)
+
+
+def certified(epsilon: float, at: str, sure: str) -> str:
+    """A certified ε to quote; 0 is none, and no sign of privacy."""
+    if epsilon <= 0:
+        return f"nothing: no ε above 0 is certified {at} with {sure}, which is no sign of privacy"
+    return f"ε ≥ {down(epsilon)} {at}, certified with {sure}"
 
 
 def theory_of(bound: UpperBound | None) -> str:

@@ -33,7 +33,7 @@ def membership_headline(result: MembershipResult) -> Headline:
         second = f"{NO_EPSILON[0].upper()}{NO_EPSILON[1:]}."
         return Headline(None, (first, second), f"TPR {_percent(at.tpr.value)} at 1 % FPR ({best.name})")
     sure = confidence(result.confidence)
-    proved = f"ε ≥ {down(bound.epsilon)} at δ = {bound.delta:g} ({sure}, for all attacks together)"
+    proved = f"ε ≥ {down(bound.epsilon)} at δ = {bound.delta:g} ({bound.relation}; {sure}, for all attacks together)"
     second = f"Fair coins decided who was in, so this certifies {proved}. {NOT_ALL}."
     if result.theory is not None and bound.epsilon > result.theory.epsilon:
         second += " That is more than its noise promises: look at the training with `epsilometer audit`."

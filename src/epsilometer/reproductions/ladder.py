@@ -23,9 +23,9 @@ from epsilometer.bounds import Kind, attack_strength, eps_opt
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Evidence
 from epsilometer.figures import Figure, Grid, Ladder, Rung
-from epsilometer.report.headline import Headline, theory_of
+from epsilometer.report.headline import Headline, certified, theory_of
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
-from epsilometer.rounding import confidence, down
+from epsilometer.rounding import confidence
 from epsilometer.subjects import own_training
 
 PER_STEP = {"gradient": GradientSteps(), "malicious-dataset": GradientSteps(malicious=True)}
@@ -85,8 +85,7 @@ def ladder_headline(plan: Plan, rows: Sequence[Row]) -> Headline:
     theory = theory_of(plan.upper_bound)
     if best is None:
         return Headline(verdict, (f"{verdict}: {first}.", f"Nothing is certified; {theory}."), "nothing")
-    at = f"at δ = {plan.delta:g} ({plan.relation})"
-    quote = f"ε ≥ {down(float(best.details['together']))} {at}, certified with {sure}"
+    quote = certified(float(best.details["together"]), f"at δ = {plan.delta:g} ({plan.relation})", sure)
     return Headline(verdict, (f"{verdict}: {first}.", f"Quote {quote}, by {best.cell['adversary']}; {theory}."), quote)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from epsilometer.bounds import StepProcess, share_refuted_in_steps
 from epsilometer.bounds.step_process import e_value
 from epsilometer.claims import GaussianClaim, StepClaim
-from epsilometer.rounding import confidence, simulated, up
+from epsilometer.rounding import confidence, simulated
 from epsilometer.watching.checks.names import ALL, FAILED, IGNORED, NOISE_SCALE, NOT_APPLICABLE, UNMENDED
 from epsilometer.watching.epsilon import DELTA, EpsilonOfTraining, epsilon_of_training
 from epsilometer.watching.recording import (
@@ -153,8 +153,7 @@ class Watched:
         if outcome == "inconclusive":
             return "nothing: the audit is inconclusive"
         upper = self.epsilon().upper
-        at = "" if upper is None else f"at δ = {upper.delta:g} ({upper.relation})"
-        promise = "" if upper is None else f"; its accountant promises ε ≤ {up(upper.epsilon)} {at}"
+        promise = "" if upper is None else f"; what is accounted promises {upper}"
         return (
             f"{self.process.steps} steps do not refute the stated noise multiplier {self._noise()}: the noise is at "
             f"most {self.noise_factor():.3g} × the stated, {sure}{promise}"
@@ -242,9 +241,10 @@ class Watched:
 
 
 class Monitor:
-    """Takes the records of all processes of a command, or of one. Checks that are `ignored` may fail, and are shown."""
+    """Takes the records of all processes of a command, or of one. Checks that are `ignored` may fail, and are shown. ε
+    is shown at `delta`; where none is given, at the δ that a training asked its noise for."""
 
-    def __init__(self, confidence: float = 0.95, delta: float = DELTA, ignored: Collection[str] = ()) -> None:
+    def __init__(self, confidence: float = 0.95, delta: float | None = None, ignored: Collection[str] = ()) -> None:
         self.confidence, self.delta, self.ignored = confidence, delta, ignored
         self.processes: dict[str, Started] = {}
         self.libraries: list[Imported] = []
@@ -262,7 +262,8 @@ class Monitor:
                 import epsilometer.auditing.verdict  # noqa: F401 (takes its time, while the training goes on)
 
                 pid = self.processes[source].pid if source in self.processes else 0
-                watched = Watched(record, StepProcess(confidence=self.confidence), self.confidence, self.delta, pid)
+                delta = _target_delta(record) if self.delta is None else self.delta
+                watched = Watched(record, StepProcess(confidence=self.confidence), self.confidence, delta, pid)
                 self.trainings[source, record.training] = watched
                 return watched
             case NotAudited(training=0):
@@ -296,3 +297,9 @@ class Monitor:
         """The same, with its status changed if it failed and is ignored."""
         unwelcome = check["status"] == FAILED or (check["status"], check["name"]) == (NOT_APPLICABLE, NOISE_SCALE)
         return {**check, "status": IGNORED} if unwelcome and check["name"] in self.ignored else check
+
+
+def _target_delta(made: MadePrivate) -> float:
+    """The δ that the script asked its noise for, where it said one."""
+    target = made.settings.get("target_delta")
+    return target if isinstance(target, float) and 0 < target < 1 else DELTA

@@ -66,12 +66,13 @@ def fresh_noise(seen: SeenTraining) -> Finding:
     needed = "needs a second run: epsilometer inspect --second-run"
     if guessed is not None:
         return not_applicable(
-            f"{needed}; the noise is that of a generator with seed {guessed}: anybody can take it off; {_REMEDY}"
+            f"{needed}; before a release: the noise is that of a generator with seed {guessed}, which anybody can "
+            f"take off; {_REMEDY}"
         )
     if seen.seed is not None and seen.seed < 2**32:
         whose = "the noise generator's" if seen.own_generator else "torch's"
         return not_applicable(
-            f"{needed}; {whose} seed {seen.seed} can be guessed: whoever knows it takes the noise off; {_REMEDY}"
+            f"{needed}; before a release: {whose} seed {seen.seed} can be guessed, and with it the noise; {_REMEDY}"
         )
     return not_applicable(needed)
 

@@ -26,6 +26,7 @@ from epsilometer.watching.settings import Settings
 
 _TRAININGS: weakref.WeakKeyDictionary[Any, Training] = weakref.WeakKeyDictionary()
 _MARK = "_epsilometer"
+_TARGETS = ("target_epsilon", "target_delta")
 
 
 class Hooks:
@@ -34,6 +35,7 @@ class Hooks:
     def __init__(self, sink: Sink, settings: Settings) -> None:
         self._sink, self._settings = sink, settings
         self._trainings: list[Training] = []
+        self._targets: dict[str, Any] = {}  # what `make_private_with_epsilon` was asked for, while it is under way
         self._process = os.getpid()
         self._finished = False
 
@@ -46,7 +48,7 @@ class Hooks:
         def make_private(*arguments: Any, **given: Any) -> Any:
             made = original(*arguments, **given)
             try:
-                self._made_private(arguments[0] if of_class else owner, made, given)
+                self._made_private(arguments[0] if of_class else owner, made, {**given, **self._targets})
             except Exception as error:
                 reason = f"the hook of make_private failed ({type(error).__name__}: {str(error)[:300]})"
                 with suppress(Exception):  # a full disk, say
@@ -54,6 +56,23 @@ class Hooks:
             return made
 
         owner.make_private = make_private
+        self._note_targets(owner)
+
+    def _note_targets(self, owner: Any) -> None:
+        """`make_private` is not told which ε and δ its noise was found for."""
+        original = getattr(owner, "make_private_with_epsilon", None)
+        if original is None:
+            return
+
+        @functools.wraps(original)
+        def make_private_with_epsilon(*arguments: Any, **given: Any) -> Any:
+            self._targets = {name: given[name] for name in _TARGETS if name in given}
+            try:
+                return original(*arguments, **given)
+            finally:
+                self._targets = {}
+
+        owner.make_private_with_epsilon = make_private_with_epsilon
 
     def account_records(self, optimizer: Any, norms: RecordNorms) -> None:
         """Note what some records' gradients are before every step of a training under watch."""
