@@ -57,6 +57,10 @@ def test_the_command_tells_what_records_pay(here, place: Path) -> None:
     assert WARNING in document["warning"]
     assert document["records"] == result["records"]
     assert (place / "found" / "report.html").read_text() == report
+    same = here(
+        "instances", "small.toml", "--records", "found/records.csv", "--seed", "5", "--against", "found", *QUIET
+    )
+    assert "against found: Agreement(records=30" in same.stdout  # the same records in another training
     cheaper = here("instances", "small.toml", "--records", "30", "--trainings", "2", "--against", "found", *QUIET)
     assert "against found: Agreement(records=30" in cheaper.stdout
     other = here("instances", "small.toml", "--records", "40", "--against", "found", *QUIET)

@@ -37,7 +37,9 @@ def instances(
     spec: SpecFile = None,
     records: Annotated[
         str | None,
-        typer.Option(metavar="N|FILE", help="How many random records (500), or a file with a row number in each line."),
+        typer.Option(
+            metavar="N|FILE", help="How many random records (500), or a file: a row number a line, or records.csv."
+        ),
     ] = None,
     rule: Annotated[str, typer.Option(help="sum, mean or individual: see `docs/instances.md`.")] = "sum",
     trainings: Annotated[
@@ -173,10 +175,13 @@ def _records(given: str | None, data: Dataset, seed: int) -> tuple[int, ...]:
     if given.isdecimal() and len(given) < 20:
         return chosen_records(data, int(given), seed)
     try:
-        lines = Path(given).read_text(encoding="utf-8").split()
+        text = Path(given).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise InvalidInput("--records", given, f"a number, or a file of row numbers ({why})") from None
+    lines = [line.split(",")[0].strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if lines[:1] == ["row"]:  # records.csv of another run
+        lines = lines[1:]
     if not lines:
         raise InvalidInput("--records", given, "a file with a row number in each line (it is empty)")
     for place, word in enumerate(lines, start=1):
