@@ -36,7 +36,14 @@ class Setting:
 
 SETTINGS = {
     "retail": Setting("market baskets", 12_000, 6000, 2000, batch=200),
-    "location": Setting("Location-30", 2400, 1600, 1000, batch=100),
+    "location": Setting(
+        "Location-30",
+        2400,
+        1600,
+        1000,
+        batch=100,
+        own={"l2": {"l2": 0.04}, "adversarial-l2": {"adversarial": 4.0, "l2": 0.015}},
+    ),
 }
 
 
