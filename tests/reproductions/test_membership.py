@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from epsilometer.auditing import MemoryStore
 from epsilometer.data import Dataset
-from epsilometer.figures import Figure
+from epsilometer.figures import Figure, Lines
 from epsilometer.json_values import json_values
-from epsilometer.reproductions import REPRODUCTIONS, Row, Session, carlini_lira, nasr_defences, shokri_classes
+from epsilometer.reproductions import (
+    REPRODUCTIONS,
+    Row,
+    Session,
+    carlini_lira,
+    nasr_defences,
+    shokri_classes,
+    write_rows,
+)
 
 
 def made_up(classes: int, records: int = 400) -> Dataset:
@@ -44,15 +55,41 @@ def test_classes_and_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_defences_are_attacked_on_the_same_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nasr_defences, "retail", lambda *_: made_up(10))
-    for name, value in (("RECORDS", 200), ("HELD_OUT", 100), ("POPULATION", 50), ("EPOCHS", 3)):
-        monkeypatch.setattr(nasr_defences, name, value)
-    store = MemoryStore()
-    rows = [nasr_defences._measure(cell, Session(2, store=store)) for cell in REPRODUCTIONS["nasr-defences"].cells]
-    assert {row.cell["defence"]: row.paper for row in rows if row.paper} == {"none": 0.676, "adversarial": 0.516}
-    assert {run.plan["data"]["sha256"] for run in store.runs()} == {store.runs()[0].plan["data"]["sha256"]}
-    assert [row.details["theory"] is not None for row in rows] == [False] * 6 + [True] * 2  # DP-SGD promises something
-    assert all(row.details["best"] >= row.measured for row in rows)
-    drawn("nasr-defences", rows)
+    monkeypatch.setattr(nasr_defences, "load", lambda *_, **__: made_up(5))
+    monkeypatch.setattr(nasr_defences, "EPOCHS", 3)
+    for name, setting in nasr_defences.SETTINGS.items():
+        small = replace(setting, records=200, held_out=100, population=50)
+        monkeypatch.setitem(nasr_defences.SETTINGS, name, small)
+    drawings = []
+    for name in nasr_defences.SETTINGS:
+        store = MemoryStore()
+        cells = REPRODUCTIONS["nasr-defences"].chosen([f"data={name}"])
+        rows = [nasr_defences._measure(cell, Session(2, store=store)) for cell in cells]
+        papers = {row.cell["defence"]: row.paper for row in rows if row.paper}
+        assert papers == ({"none": 0.676, "adversarial": 0.516} if name == "retail" else {})
+        assert len({run.plan["data"]["sha256"] for run in store.runs()}) == 1
+        promises = [row.details["theory"] is not None for row in rows]
+        assert promises == [False] * 6 + [True] * 2  # DP-SGD's
+        assert all(row.details["best"] >= row.measured for row in rows)
+        drawings.append(drawn("nasr-defences", rows))
+    titles = [[one.title for one in drawing.figures] for drawing in drawings]  # type: ignore[attr-defined]
+    assert titles == [["market baskets"], ["Location-30"]]
+
+
+def test_defences_from_before_there_was_location_30_stay(tmp_path: Path) -> None:
+    now = REPRODUCTIONS["nasr-defences"]
+    old = {"defence": "none"}
+    settings = {"reproduction": now.name, "trials": 2, "seed": 0}
+    details = {"train": 1.0, "test": 0.869, "attack": 0.733, "best": 0.733, "by": "shadow"}
+    before = replace(now, cells=(old,), earlier={}, draw=lambda _: Lines("", (), ()))
+    write_rows(tmp_path, before, settings, [Row(old, 0.676, 0.733, details)])
+    new = Row({"data": "location", "defence": "none"}, None, 0.9, details)
+    assert len(write_rows(tmp_path, now, settings, [new])) == 3  # nothing there was changed by anybody
+    rows = json.loads((tmp_path / "result.json").read_text())["rows"]
+    assert [(row["data"], row["paper"], row["measured"]) for row in rows] == [
+        ("retail", 0.676, 0.733),
+        ("location", None, 0.9),
+    ]
 
 
 def test_cells_of_one_table_share_their_models(monkeypatch: pytest.MonkeyPatch) -> None:
