@@ -132,13 +132,14 @@ def test_the_exponential_mechanisms_divergence_is_kept() -> None:
         (LAPLACE, "strong", "add-remove", "accountant = 'strong': expected one for unlike parts"),
         (dp.ZCDpEvent(0.1), "pld", "add-remove", "for pld: a part that it knows under add-remove"),
         (dp.PoissonSampledDpEvent(0.1, LAPLACE), "rdp", "add-remove", "for rdp: a part that it knows"),
-        (RESPONSE, "pld", "add-remove", "for pld: a part that it knows under add-remove"),
+        (RESPONSE, "pld", "add-remove", "replace or zero-out for randomized response"),
+        (RESPONSE, "basic", "add-remove", "replace or zero-out for randomized response"),
         (LAPLACE, "pld", "replace", "relation = 'replace'"),
         (dp.UnsupportedDpEvent(), "pld", "add-remove", "for pld"),
         (dp.GaussianDpEvent(-1.0), "pld", "add-remove", "noise_multiplier = -1.0"),
         (dp.SelfComposedDpEvent(LAPLACE, -1), "pld", "add-remove", "count = -1"),
         ("gaussian", "pld", "add-remove", "event = 'gaussian': expected a DpSgd, or an event"),
-        (None, "pld", "add-remove", "event = None"),
+        (None, "pld", "add-remove", "event is missing: expected a DpSgd, or an event"),
     ],
 )
 def test_what_an_accountant_cannot_do_it_refuses(event: object, accountant: str, relation: str, message: str) -> None:

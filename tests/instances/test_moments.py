@@ -96,5 +96,7 @@ def test_individual_accounting_adds_up_the_steps_that_were(accountant: str) -> N
 def test_individual_accounting_wants_every_step() -> None:
     with pytest.raises(InvalidInput, match="shares"):
         individual_epsilons(np.ones((3, 2)), DpSgd(0.5, 1.5, 12), 1e-5)
+    with pytest.raises(InvalidInput, match="shares"):  # what comes after the last step would be taken off
+        individual_epsilons(np.ones((4, 2)), DpSgd(0.5, 1.5, 2), 1e-5)
     few = individual_epsilons(np.ones((3, 2)), DpSgd(0.5, 1.5, 12), 1e-5, steps_between=4)
     assert few.tolist() == individual_epsilons(np.ones((12, 2)), DpSgd(0.5, 1.5, 12), 1e-5).tolist()

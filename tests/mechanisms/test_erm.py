@@ -376,7 +376,7 @@ LOGISTIC = Problem(Logistic(), 0.1)
         (lambda: OutputPerturbation(LOGISTIC, 10.0, DELTA, "classic"), "keep only 10.39; use calibration = 'analytic'"),
         (lambda: OutputPerturbation(LOGISTIC, 1.0, DELTA, "clasic"), "did you mean 'classic'"),
         (lambda: OutputPerturbation(LOGISTIC, 1.0, tolerance=0.0), "tolerance = 0.0"),
-        (lambda: OutputPerturbation(LOGISTIC, 1.0, solver="gradient-descent"), "steps = None"),
+        (lambda: OutputPerturbation(LOGISTIC, 1.0, solver="gradient-descent"), "steps is missing"),
         (lambda: OutputPerturbation(Problem(Squared(), 0.1), 1.0), "loss = 'squared': .*state target_norm"),
         (lambda: ObjectivePerturbation(Problem(Squared(), 0.1, target_norm=1.0), 1.0), "loss = 'squared': .*use huber"),
         (lambda: ObjectivePerturbation(LOGISTIC, 1.0, DELTA), "delta = 1e-05: expected 0"),

@@ -33,7 +33,7 @@ _NEIGHBOURS = {
 def _bin_width(mechanism: DpSgd) -> float:
     """The width of a bin of privacy loss. Rounding is upward: coarser bins only give a larger ε.
 
-    Fine beside the loss of a step (ε is then right to about 1e-4 of itself), yet not so fine that a large
+    Fine beside the loss of a step (ε is then right to about 1e-4 of itself) for rates from 1e-3, yet not so fine that a large
     loss (σ ≪ 1) or its composition would fill the memory, or so fine beside the whole loss that hundreds of ε take
     half a minute: a record that is drawn, as it is q·T times, loses 1/(2σ²) + log q on average.
     """
@@ -61,7 +61,8 @@ def _distribution(mechanism: DpSgd, relation: Relation) -> PrivacyLossDistributi
     return step.self_compose(mechanism.steps)
 
 
-def _epsilon_at(whole: PrivacyLossDistribution, delta: float) -> float:
+def epsilon_at(whole: PrivacyLossDistribution, delta: float) -> float:
+    """The least ε ≥ 0 at δ."""
     parts = _large_parts(whole)
     if not parts:
         return float(whole.get_epsilon_for_delta(delta))
@@ -112,7 +113,7 @@ def _deltas_of(losses: Floats, upper: Floats, lower: Floats, epsilons: Floats) -
     return deltas
 
 
-def _unsampled(mechanism: DpSgd, relation: Relation) -> GaussianClaim | None:
+def unsampled(mechanism: DpSgd, relation: Relation) -> GaussianClaim | None:
     """The curve without subsampling, √T·Δ/σ-Gaussian DP: exact for q = 1, and an upper bound for any q.
 
     Used where it is exact, and where the noise is so little (ε in the thousands) that bins would not fit.
@@ -123,7 +124,7 @@ def _unsampled(mechanism: DpSgd, relation: Relation) -> GaussianClaim | None:
     return GaussianClaim(mu if mu <= LARGEST_MU else math.inf, relation)
 
 
-def _round_off(mechanism: DpSgd) -> float:
+def round_off(mechanism: DpSgd) -> float:
     """More than what the fast Fourier transforms of a composition can lose of δ: it grows with the steps."""
     return max(1e-12, 2e-15 * mechanism.steps)
 
@@ -136,26 +137,11 @@ def epsilon(mechanism: DpSgd, delta: float, relation: Relation) -> float:
     """
     if mechanism.noise_multiplier == 0:
         return math.inf
-    if (gaussian := _unsampled(mechanism, relation)) is not None:
+    if (gaussian := unsampled(mechanism, relation)) is not None:
         return gaussian.epsilon_at(delta)
-    if delta <= _round_off(mechanism):
+    if delta <= round_off(mechanism):
         return math.inf
-    return _epsilon_at(_distribution(mechanism, relation), delta - _round_off(mechanism))
-
-
-def epsilon_floor(mechanism: DpSgd, delta: float, relation: Relation) -> float:
-    """A little less than `epsilon`, for whoever needs an ε that the mechanism really has.
-
-    δ is padded by what transforms can lose, and a thousandth taken off for the bins, ten times of what they were seen
-    to add. 0 where bins would not fit.
-
-    >>> round(epsilon_floor(DpSgd(250 / 6000, 1.01, 576), 1e-5, Relation.ADD_REMOVE), 2)
-    6.48
-    """
-    padded = delta + 2.0 * _round_off(mechanism)
-    if padded >= 1.0 or (mechanism.sample_rate < 1 and _unsampled(mechanism, relation) is not None):
-        return 0.0
-    return (1.0 - 1e-3) * epsilon(mechanism, padded, relation)
+    return epsilon_at(_distribution(mechanism, relation), delta - round_off(mechanism))
 
 
 def curve(mechanism: DpSgd, relation: Relation | str = Relation.ADD_REMOVE, points: int = 400) -> CurveClaim:
@@ -173,13 +159,13 @@ def _curve(mechanism: DpSgd, relation: Relation, points: int) -> CurveClaim:
     name = mechanism.describe()
     if mechanism.noise_multiplier == 0:
         return CurveClaim((math.inf,), (1.0,), relation, name)
-    round_off = _round_off(mechanism)
-    largest = min(max(2e-3, epsilon(mechanism, max(1e-10, 10 * round_off), relation)), LARGEST_EPSILON)
+    lost = round_off(mechanism)
+    largest = min(max(2e-3, epsilon(mechanism, max(1e-10, 10 * lost), relation)), LARGEST_EPSILON)
     tail = points // 4  # most points evenly, some towards 0
     epsilons = np.unique(np.concatenate([np.linspace(0.0, largest, points - tail), np.geomspace(1e-3, largest, tail)]))
-    if (gaussian := _unsampled(mechanism, relation)) is not None:
+    if (gaussian := unsampled(mechanism, relation)) is not None:
         deltas = np.array([gaussian.delta_at(float(e)) for e in epsilons])
     else:
         deltas = _deltas_at(_distribution(mechanism, relation), epsilons)
-    padded = np.clip(deltas + round_off, 0.0, 1.0)
+    padded = np.clip(deltas + lost, 0.0, 1.0)
     return CurveClaim(tuple(epsilons.tolist()), tuple(padded.tolist()), relation, name)

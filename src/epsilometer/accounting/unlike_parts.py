@@ -123,6 +123,9 @@ def _private(whole: Composition, relation: Relation) -> Iterator[tuple[Any, int]
         if isinstance(leaf, dp_accounting.NonPrivateDpEvent):
             yield None, count
             continue
+        if relation is Relation.ADD_REMOVE and isinstance(leaf, dp_accounting.RandomizedResponseDpEvent):
+            expected = "replace or zero-out for randomized response: one answer more or fewer is seen"
+            raise InvalidInput("relation", relation.value, expected)
         whole_records = isinstance(leaf, ExponentialEvent | dp_accounting.RandomizedResponseDpEvent)
         if relation is Relation.REPLACE and not whole_records:
             remedy = "state noise multipliers under add-remove or zero-out, or pass a DpSgd"

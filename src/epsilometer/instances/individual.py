@@ -35,7 +35,9 @@ def individual_epsilons(
     [3.19, 1.05]
     """
     norms = np.asarray(shares, np.float64)
-    if norms.ndim != 2 or len(norms) * steps_between < mechanism.steps:
+    if norms.ndim != 2 or len(norms) != math.ceil(
+        mechanism.steps / checks.whole("steps_between", steps_between, least=1)
+    ):
         expected = f"a row for each of {mechanism.steps} steps (each {steps_between}th), a column a record"
         raise InvalidInput("shares", f"shape {norms.shape}", expected)
     checks.delta(delta)
