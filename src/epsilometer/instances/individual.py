@@ -35,9 +35,8 @@ def individual_epsilons(
     [3.19, 1.05]
     """
     norms = np.asarray(shares, np.float64)
-    if norms.ndim != 2 or len(norms) != math.ceil(
-        mechanism.steps / checks.whole("steps_between", steps_between, least=1)
-    ):
+    checks.whole("steps_between", steps_between, least=1)
+    if norms.ndim != 2 or len(norms) != math.ceil(mechanism.steps / steps_between):
         expected = f"a row for each of {mechanism.steps} steps (each {steps_between}th), a column a record"
         raise InvalidInput("shares", f"shape {norms.shape}", expected)
     checks.delta(delta)
