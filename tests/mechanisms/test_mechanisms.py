@@ -229,7 +229,7 @@ def test_sensitivities_and_epsilons_are_positive_numbers(value: object) -> None:
         with pytest.raises(InvalidInput, match=r"sensitivity (=|is missing)"):
             make(1.0, value)
     for calibrate in (Gaussian.classic, Gaussian.analytic):
-        with pytest.raises(InvalidInput, match="epsilon (=|is missing)"):
+        with pytest.raises(InvalidInput, match=r"epsilon (=|is missing)"):
             calibrate(value, 1e-5)
         with pytest.raises(InvalidInput, match="delta = "):
             calibrate(0.5, 0.0)
