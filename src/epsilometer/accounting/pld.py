@@ -34,8 +34,8 @@ def _bin_width(mechanism: DpSgd) -> float:
     """The width of a bin of privacy loss. Rounding is upward: coarser bins only give a larger ε.
 
     Fine beside the loss of a step (ε is right to about 1e-4 of itself for rates from 1e-3), yet not so fine that a
-    large loss (σ ≪ 1) or its composition would fill the memory, or so fine beside the whole loss that hundreds of ε take
-    half a minute: a record that is drawn, as it is q·T times, loses 1/(2σ²) + log q on average.
+    large loss (σ ≪ 1) or its composition would fill the memory, or so fine beside the whole loss that hundreds of ε
+    take half a minute: a record that is drawn, as it is q·T times, loses 1/(2σ²) + log q on average.
     """
     q, sigma = mechanism.sample_rate, mechanism.noise_multiplier
     wanted = min(max(q / (40.0 * sigma), 1e-5), 1e-3)
