@@ -267,10 +267,33 @@ def test_bins_of_usual_trainings_stay_as_they_were(mechanism: DpSgd) -> None:
 def test_sums_over_many_bins_are_those_of_dp_accounting(relation: Relation, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, epsilons = pld._distribution(DpSgd(0.1, 1.386, 100), relation), np.linspace(0.0, 6.0, 100)
     deltas = (1e-10, 1e-5, 1e-2, 0.3, 0.9)
-    theirs = [pld.epsilon_at(whole, delta) for delta in deltas], pld._deltas_at(whole, epsilons)
+    theirs = [whole.get_epsilon_for_delta(delta) for delta in deltas], whole.get_delta_for_epsilon(epsilons)
     assert not pld._large_parts(whole)
     monkeypatch.setattr(pld, "MANY_BINS", 0)
     assert pld._large_parts(whole)
     ours = [pld.epsilon_at(whole, delta) for delta in deltas], pld._deltas_at(whole, epsilons)
     np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-9, atol=1e-15)
+
+
+MECHANISMS = [DpSgd(0.1, 1.386, 20), DpSgd(0.3, 5.0, 1), DpSgd(1e-6, 0.6, 3), DpSgd(0.999, 50.0, 2), DpSgd(0.5, 0.4, 2)]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=DpSgd.describe)
+def test_what_is_computed_here_is_dp_accountings_to_the_last_bit(mechanism: DpSgd) -> None:
+    """Curves are part of plans: were a bit of them another, no run directory would go on."""
+    from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
+
+    found = pld._distribution(mechanism, Relation.ADD_REMOVE)
+    theirs = from_gaussian_mechanism(
+        mechanism.noise_multiplier,
+        value_discretization_interval=pld._bin_width(mechanism),
+        sampling_prob=mechanism.sample_rate,
+    ).self_compose(mechanism.steps)
+    for ours, other in ((found._pmf_remove, theirs._pmf_remove), (found._pmf_add, theirs._pmf_add)):
+        assert ours._infinity_mass == other._infinity_mass
+        assert ours.to_dense_pmf()._lower_loss == other.to_dense_pmf()._lower_loss
+        assert ours.to_dense_pmf()._probs.tobytes() == other.to_dense_pmf()._probs.tobytes()
+    epsilons = np.r_[np.linspace(0.0, 3.0, 40), 50.0]
+    for whole in (found, pld._distribution(mechanism, Relation.REPLACE)):
+        assert pld._deltas_at(whole, epsilons).tobytes() == np.asarray(whole.get_delta_for_epsilon(epsilons)).tobytes()

@@ -300,6 +300,11 @@ def cluster():
         "RAY_AUTH_TOKEN": secrets.token_hex(32),
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_OVERRIDE_NODE_IP_ADDRESS": HEAD,
+        # A lost node is noticed after a second, and not after a quarter of a minute.
+        "RAY_health_check_initial_delay_ms": "0",
+        "RAY_health_check_period_ms": "500",
+        "RAY_health_check_timeout_ms": "5000",
+        "RAY_health_check_failure_threshold": "2",
     }
     address = f"{HEAD}:{free_port(HEAD)}"
     ray = str(Path(sys.executable).parent / "ray")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -293,6 +294,9 @@ def test_a_choice_by_pilot_needs_no_payment_and_the_best_of_four_does(monkeypatc
         return method.bound(found, delta=0.0, confidence=1 - alpha).epsilon > epsilon + 1e-9
 
     monkeypatch.setattr(pilot, "run", lambda one, *_, **__: SimpleNamespace(evidence=evidence(one)))
+    # Names of 1600 plans and limits on threads of 1600 games that nobody plays were most of the time.
+    monkeypatch.setattr(Plan, "canonical_json", lambda one: f"[{one.seed}, {one.adversary.number}]")
+    monkeypatch.setattr("epsilometer.auditing.plan.one_thread", nullcontext)
     false = {"chosen by a pilot": 0, "best of four audits": 0, "the pilot as audit": 0}
     chosen = set()
     for seed in range(repetitions):

@@ -1,6 +1,7 @@
 """What all methods for scores have in common, and the mathematics of rank tests and e-processes."""
 
 import math
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -221,6 +222,26 @@ def test_an_eprocess_says_when_it_is_enough() -> None:
     assert EProcess().enough(runs, GaussianClaim(1.0), 1e-5, 0.95)
     assert EProcess(target=1.0).enough(runs, claim, 1e-5, 0.95)
     assert not EProcess(target=4.0).enough(runs, claim, 1e-5, 0.95)
+
+
+def test_enough_is_where_the_bound_reaches_the_target() -> None:
+    """Though no ε beyond the target is looked at."""
+    claim = GaussianClaim(9.0)
+    for k in (1, 3):
+        runs = gaussian_runs(2.0, k=k)
+        proved = EProcess(in_order=True).bound(runs, delta=1e-5).epsilon
+        for target in (0.5 * proved, proved, np.nextafter(proved, 9.0), 2.0 * proved, 1e3):
+            assert EProcess(target=float(target)).enough(runs, claim, 1e-5, 0.95) == (proved >= target)
+
+
+@pytest.mark.parametrize("together", [1, 7])
+def test_bets_found_together_are_those_found_one_by_one(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    for runs in (gaussian_runs(1.0), PairedRuns(rng.integers(0, 3, 90), rng.integers(0, 4, 90))):
+        whole = EProcess().test(runs, GaussianClaim(0.3))
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.modules[EProcess.__module__], "TOGETHER", together)
+            assert EProcess().test(runs, GaussianClaim(0.3)) == whole
 
 
 def test_methods_have_names_and_settings() -> None:

@@ -337,9 +337,11 @@ def test_options_win_over_the_spec(tmp_path: Path) -> None:
     assert document["plan"]["adversary"] == {"name": "gradient", "coordinates": 20, "direction": "watermark"}
 
 
-def test_ctrl_c_is_exit_code_130() -> None:
+def test_ctrl_c_is_exit_code_130(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(QUICK)
     process = subprocess.Popen(
-        [sys.executable, "-m", "epsilometer", "audit", "--trials", "20000"],
+        [sys.executable, "-m", "epsilometer", "audit", "spec.toml", "--trials", "20000", "--executor", "inline"],
+        cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # CI may ignore it

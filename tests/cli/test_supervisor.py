@@ -197,13 +197,22 @@ def test_a_killed_child_is_told_with_the_way_to_continue(tmp_path: Path) -> None
     assert rest.splitlines()[-1].endswith("to continue: epsilometer audit spec.toml --out run --executor inline --json")
 
 
+# Ray notices after a second that a node is gone, and not after a quarter of a minute.
+SOON = {
+    "RAY_health_check_initial_delay_ms": "0",
+    "RAY_health_check_period_ms": "500",
+    "RAY_health_check_timeout_ms": "5000",
+    "RAY_health_check_failure_threshold": "2",
+}
+
+
 @pytest.mark.parametrize(
     "what", ["raylet", *(pytest.param(one, marks=pytest.mark.full) for one in ("group", "program"))]
 )
 def test_ray_that_is_killed_or_told_to_stop(tmp_path: Path, what: str) -> None:
     """Ray ends its driver with 1 if the node is gone, and answers SIGTERM with stacks of C++."""
     pytest.importorskip("ray", reason="RAY IS NOT INSTALLED: nothing is known about its ends")
-    loopback = {**os.environ, "RAY_OVERRIDE_NODE_IP_ADDRESS": "127.0.0.1"}
+    loopback = {**os.environ, **SOON, "RAY_OVERRIDE_NODE_IP_ADDRESS": "127.0.0.1"}
     with driver(tmp_path, "--executor", "ray", "--workers", "1", "--json", env=loopback) as process:
         family = descendants(process.pid)
         (raylet,) = (pid for pid in family if b"/raylet/raylet\0" in Path(f"/proc/{pid}/cmdline").read_bytes())

@@ -116,9 +116,10 @@ def test_trying_both_directions_is_paid_for(method: str) -> None:
 def test_the_naive_rule_breaks_it(epsilon: float) -> None:
     """The test above has teeth: the best threshold on the same scores fails it."""
     rng, mechanism = np.random.default_rng(6), least_favourable(epsilon, 0.0)
-    drawn = (PairedRuns(*mechanism.draw(rng, 1000)) for _ in range(1500))
+    repetitions = 500 if epsilon else 1500  # 12 % are false, or 8 % where ε is 0
+    drawn = (PairedRuns(*mechanism.draw(rng, 1000)) for _ in range(repetitions))
     count = sum(clopper_pearson(runs, thresholds=BestOnSame()).epsilon > epsilon + 1e-9 for runs in drawn)
-    assert surprising(count, 1500)
+    assert surprising(count, repetitions)
 
 
 def test_a_rank_test_that_forgets_that_ranks_vary_breaks_it() -> None:
@@ -172,12 +173,17 @@ def test_an_eprocess_survives_the_worst_stopping(claim) -> None:
 def test_looking_again_and_again_breaks_a_fixed_size_test() -> None:
     """What the e-process is for: a test of fixed size, repeated as trials come in, accuses too often."""
     rng, claim = np.random.default_rng(9), PointClaim(0.0)
-    method = ExactRank(rank=1, calibrated=False)
     looks = range(10, 300, 10)
+
+    @functools.cache
+    def refuted(n: int, above: int) -> bool:
+        """By so many in-scores above the highest out-score, which is all that this test looks at."""
+        runs = PairedRuns(np.arange(n), np.r_[n : n + above, above - n : 0])
+        return ExactRank(rank=1, calibrated=False).test(runs, claim).refuted
 
     def accused() -> bool:
         runs = draw_worlds(claim, 300, 300, rng)
-        return any(method.test(PairedRuns(runs.out_scores[:n], runs.in_scores[:n]), claim).refuted for n in looks)
+        return any(refuted(n, np.count_nonzero(runs.in_scores[:n] > runs.out_scores[:n].max())) for n in looks)
 
     assert surprising(sum(accused() for _ in range(150)), 150)
 

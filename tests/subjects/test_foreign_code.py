@@ -161,9 +161,9 @@ def test_changed_code_is_another_audit(place: Path) -> None:
 
 
 def test_a_killed_audit_goes_on(place: Path) -> None:
-    whole = json.loads(audit(place, "hostile:good", "--trials", "150").stdout)
+    whole = json.loads(audit(place, "hostile:good", "--trials", "150", "--executor", "inline").stdout)
     command = [sys.executable, "-m", "epsilometer", "audit", "hostile:good", "--data", "d.npz", "--epsilon", "1"]
-    command += ["--trials", "150", "--quiet", "--json", "--out", "run", "--executor", "local"]
+    command += ["--trials", "150", "--quiet", "--json", "--out", "run", "--executor", "local", "--workers", "1"]
     process = subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL, start_new_session=True)
     store, end = place / "run" / "trials.sqlite", time.monotonic() + 120
     while _stored(store) < 20 and process.poll() is None and time.monotonic() < end:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,15 +49,19 @@ def _distribution(mechanism: DpSgd, relation: Relation) -> PrivacyLossDistributi
     checks.whole("steps", mechanism.steps, least=1, most=MOST_STEPS, remedy="the accountant rdp takes more")
     from dp_accounting.pld import privacy_loss_distribution as pld  # half a second: only when it is needed
 
-    step = pld.from_gaussian_mechanism(
-        mechanism.noise_multiplier,
-        value_discretization_interval=_bin_width(mechanism),
-        sampling_prob=mechanism.sample_rate,
-        neighboring_relation=pld.NeighborRel[_NEIGHBOURS[relation]],
-    )
+    if relation is not Relation.REPLACE and mechanism.sample_rate < 1:
+        from epsilometer.accounting.gaussian_step import gaussian_step
+
+        step = gaussian_step(mechanism, _bin_width(mechanism))
+    else:
+        step = pld.from_gaussian_mechanism(
+            mechanism.noise_multiplier,
+            value_discretization_interval=_bin_width(mechanism),
+            sampling_prob=mechanism.sample_rate,
+            neighboring_relation=pld.NeighborRel[_NEIGHBOURS[relation]],
+        )
     if mechanism.steps >= MANY:
-        parts = (step._pmf_remove,) if step._symmetric else (step._pmf_remove, step._pmf_add)
-        step = pld.PrivacyLossDistribution(*(part.to_dense_pmf() for part in parts))
+        step = pld.PrivacyLossDistribution(*(pmf.to_dense_pmf() for pmf in _pmfs(step)))
     return step.self_compose(mechanism.steps)
 
 
@@ -70,18 +74,33 @@ def epsilon_at(whole: PrivacyLossDistribution, delta: float) -> float:
 
 
 def _deltas_at(whole: PrivacyLossDistribution, epsilons: Floats) -> Floats:
-    """At ε in ascending order."""
-    parts = _large_parts(whole)
-    if not parts:
-        return np.asarray(whole.get_delta_for_epsilon(epsilons))
+    """At ε ≥ 0 in ascending order."""
+    parts = _large_parts(whole) or [_small_part(pmf, float(epsilons[0])) for pmf in _pmfs(whole)]
     found: Floats = np.max([_deltas_of(*part, epsilons) for part in parts], axis=0)
     return found
+
+
+def _pmfs(whole: PrivacyLossDistribution) -> tuple[Any, ...]:
+    return (whole._pmf_remove,) if whole._symmetric else (whole._pmf_remove, whole._pmf_add)
+
+
+def _small_part(pmf: Any, least: float) -> tuple[Floats, Floats, Floats]:
+    """Like `_large_parts`, of losses above `least`, and summed up in dp-accounting's order: to its last bit."""
+    if hasattr(pmf, "_probs"):
+        losses, mass = (np.arange(pmf.size) + pmf._lower_loss) * pmf._discretization, np.asarray(pmf._probs)
+    else:
+        losses, mass = map(np.asarray, pmf._get_losses_probs())
+    first = np.searchsorted(losses, least, side="right")
+    losses, mass = losses[first:][::-1], mass[first:][::-1]
+    upper = np.cumsum(np.concatenate([[pmf._infinity_mass], mass]))
+    lower = np.cumsum(np.concatenate([[0.0], mass * np.exp(-losses)]))
+    return losses, upper, lower
 
 
 def _large_parts(whole: PrivacyLossDistribution) -> list[tuple[Floats, Floats, Floats]]:
     """Of a distribution with many bins, for each order of the worlds: losses from the largest down, and the mass at or
     above each in the one world and in the other. None where dp-accounting is quick enough."""
-    pmfs = (whole._pmf_remove,) if whole._symmetric else (whole._pmf_remove, whole._pmf_add)
+    pmfs = _pmfs(whole)
     if not all(hasattr(pmf, "_probs") and pmf.size > MANY_BINS for pmf in pmfs):
         return []
     found = []

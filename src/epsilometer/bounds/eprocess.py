@@ -39,6 +39,7 @@ CAUTION_COUNTS, CAUTION_NORMALS = 1.0, 0.6
 _LOG_SHARES = np.log([[1 / 4], [3 / 4]])  # of counts, of normals
 GROWTH = 0.05  # bets are chosen anew when there are so many more past pairs
 COARSE = 16  # strengths that share a threshold
+TOGETHER = 200  # blocks times strengths that are looked at at once
 _STEPS = np.linspace(0.0, 1.0, 25)[1:-1]
 _FEW_STEPS = np.linspace(0.0, 1.0, 9)[1:-1]
 
@@ -120,9 +121,12 @@ class EProcess:
             return replace(self, in_order=True).enough(evidence, claim, delta, confidence)
         if self.test(evidence, claim, confidence=confidence).refuted:
             return True
-        return self.target is not None and (
-            self.bound(evidence, delta=delta, confidence=confidence).epsilon >= self.target
-        )
+        if self.target is None:
+            return False
+        (part,) = require_method_input(self.name, evidence, confidence, "higher")
+        _, (ordered,) = self._orders(evidence)
+        family = Points(checks.delta(delta), evidence.group_size)
+        return self._bound(ordered, family, part.alpha, self.target)[0] >= self.target
 
     def power(
         self,
@@ -140,8 +144,10 @@ class EProcess:
     def as_seen_by(self, evidence: PairedRuns) -> EProcess:
         return self
 
-    def _bound(self, ordered: PairedRuns, family: Points, alpha: float) -> tuple[float, Wealth]:
+    def _bound(self, ordered: PairedRuns, family: Points, alpha: float, most: float = math.inf) -> tuple[float, Wealth]:
+        """Of ε above `most` only the first is looked at."""
         grid = _epsilons(len(ordered.in_scores)) / ordered.group_size  # a group needs so much less of each record
+        grid = grid[: np.searchsorted(grid, most) + 1]
         pairs, highest = _highest(ordered, family, grid)
         refuted = highest >= -math.log(alpha)
         last = int(np.argmin(refuted)) - 1 if not refuted.all() else len(grid) - 1
@@ -193,17 +199,30 @@ def _highest(evidence: PairedRuns, family: Family, strengths: Floats) -> tuple[F
     outs, ins = evidence.out_scores, evidence.in_scores
     logs = np.tile(_LOG_SHARES, len(strengths))
     highest, reached = np.zeros(len(strengths)), np.zeros(len(strengths))
-    for begin, end in _blocks(len(outs)):
-        past_out, past_in = np.sort(outs[:begin]), np.sort(ins[:begin])
-        thresholds, u, w, kinds = _guesses(past_out, past_in)
-        chosen = _choose(family, strengths, u, w, kinds)
-        at = thresholds[chosen]
-        y, x = (end - begin - np.searchsorted(np.sort(new[begin:end]), at, side="right") for new in (outs, ins))
-        logs += _log_factor(family, strengths, u[chosen], w[chosen], x, y, end - begin)
-        wealth = np.logaddexp(logs[0], logs[1])
-        reached = np.where(wealth > highest, end, reached)
-        highest = np.maximum(highest, wealth)
+    # No bet depends on the wealth: those of many blocks are found together.
+    blocks = np.array(list(_blocks(len(outs))), np.int64).reshape(-1, 2)
+    together = max(1, TOGETHER // len(strengths))
+    for first in range(0, len(blocks), together):
+        some = blocks[first : first + together]
+        thresholds, u, w, counted = _guesses_before(some[:, 0], outs, ins)
+        chosen = _choose(family, strengths, u, w, counted)
+        at, u, w = (np.take_along_axis(values[:, None, :], chosen, 2) for values in (thresholds, u, w))
+        y, x = (_above(at, new, some) for new in (outs, ins))
+        gains = _log_factor(family, strengths, u, w, x, y, np.diff(some)[:, :, None])
+        steps = np.cumsum(np.concatenate([logs[None], gains]), axis=0)
+        logs, wealth = steps[-1], np.logaddexp(steps[1:, 0], steps[1:, 1])
+        best = wealth.max(axis=0)
+        reached = np.where(best > highest, some[wealth.argmax(axis=0), 1], reached)
+        highest = np.maximum(highest, best)
     return reached, highest
+
+
+def _above(thresholds: Floats, scores: Floats, blocks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many of each block's scores are above each of its thresholds."""
+    found = np.empty(thresholds.shape, np.int64)
+    for i, (begin, end) in enumerate(blocks):
+        found[i] = end - begin - np.searchsorted(np.sort(scores[begin:end]), thresholds[i], side="right")
+    return found
 
 
 def _blocks(pairs: int) -> Iterator[tuple[int, int]]:
@@ -214,11 +233,19 @@ def _blocks(pairs: int) -> Iterator[tuple[int, int]]:
         begin = end
 
 
-def _guesses(outs: Floats, ins: Floats) -> tuple[Floats, Floats, Floats, int]:
-    """Thresholds with guesses at (FPR, TPR), and how many of them, the first, are from counts."""
-    counted, fitted = _from_counts(outs, ins), _from_normals(outs, ins)
-    thresholds, u, w = (np.concatenate(pair) for pair in zip(counted, fitted, strict=True))
-    return thresholds, u, w, len(counted[0])
+def _guesses_before(begins: NDArray[np.int64], outs: Floats, ins: Floats) -> tuple[Floats, Floats, Floats, int]:
+    """A row for each block: thresholds with guesses at (FPR, TPR), and how many of them, the first, are from counts.
+
+    Where a block has fewer, its first is repeated: of equals, the first is chosen.
+    """
+    past = [(np.sort(outs[:begin]), np.sort(ins[:begin])) for begin in begins]
+    parts = []
+    for guess in (_from_counts, _from_normals):
+        found = [np.stack(guess(*sorted_scores)) for sorted_scores in past]
+        places = np.arange(max(rows.shape[1] for rows in found))
+        parts.append(np.stack([rows[:, np.where(places < rows.shape[1], places, 0)] for rows in found], axis=1))
+    thresholds, u, w = np.concatenate(parts, axis=2)
+    return thresholds, u, w, parts[0].shape[2]
 
 
 def _from_counts(outs: Floats, ins: Floats) -> tuple[Floats, Floats, Floats]:
@@ -258,11 +285,11 @@ def _inside(rates: Floats, past: int) -> Floats:
 
 
 def _choose(family: Family, strengths: Floats, u: Floats, w: Floats, counted: int) -> NDArray[np.intp]:
-    """For each kind of guess and each strength (each few, that is) the guess that is furthest from the claim."""
+    """For each block, kind of guess and strength (each few, that is) the guess that is furthest from the claim."""
     few = strengths[::COARSE][:, None]
-    distance = _projections(family, few, u[None, :], w[None, :], _FEW_STEPS)[1]
-    best = np.stack([distance[:, :counted].argmax(axis=1), counted + distance[:, counted:].argmax(axis=1)])
-    return np.repeat(best, COARSE, axis=1)[:, : len(strengths)]
+    distance = _projections(family, few, u[:, None, :], w[:, None, :], _FEW_STEPS)[1]
+    best = np.stack([distance[..., :counted].argmax(axis=2), counted + distance[..., counted:].argmax(axis=2)], axis=1)
+    return np.repeat(best, COARSE, axis=2)[..., : len(strengths)]
 
 
 def _projections(family: Family, strengths: Floats, u: Floats, w: Floats, steps: Floats) -> tuple[Floats, Floats]:
@@ -286,8 +313,9 @@ def _divergence(p: Floats, q: Floats) -> Floats:
 
 
 def _log_factor(
-    family: Family, strengths: Floats, u: Floats, w: Floats, x: NDArray[np.intp], y: NDArray[np.intp], pairs: int
-) -> Floats:
+    family: Family, strengths: Floats, u: Floats, w: Floats, x: NDArray[np.int64], y: NDArray[np.int64],
+    pairs: NDArray[np.int64] | int,
+) -> Floats:  # fmt: skip
     """What a block of pairs with x and y scores above the threshold adds to the log-wealth."""
     touch, distance = _projections(family, strengths, u, w, _STEPS)
     # A line above the concave g: through g(u*), as steep as g to its left, and lifted by what that can miss.

@@ -143,6 +143,7 @@ class Ranks:
         return u, v
 
 
+@functools.lru_cache(maxsize=4096)
 def rank_grid(size: int, trials: int, deepest: float = 0.3) -> tuple[int, ...]:
     """About `size` ranks from 1 to `deepest`·trials, evenly spaced in the logarithm.
 

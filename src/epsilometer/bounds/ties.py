@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -85,6 +86,7 @@ class Shuffles:
         return rng_for(seed, *self.key, *([np.array(draw)] if self.draws.count > 1 else []))
 
 
+@functools.lru_cache(maxsize=1)  # scores never change, and a limit on noise takes dozens of tests of the same ones
 def break_ties(evidence: PairedRuns, seed: int) -> Orders:
     """The same scores as places in one order, in which equal ones are in an order drawn from the seed.
 
