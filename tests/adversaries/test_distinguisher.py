@@ -1,31 +1,33 @@
 """Scores of releases: each of its own release only, whatever else is in the block."""
 
 import numpy as np
+from scipy import stats
 
-from epsilometer.adversaries import game
 from epsilometer.auditing import Outcome, audit_mechanism, mechanism_plan
-from epsilometer.subjects import Observer
 
 
-def observer() -> Observer:
+def scores(block: list[float], seed: int = 0) -> list[float]:
+    """Of these releases, in a trial with this seed."""
     plan = mechanism_plan("randomized-response", epsilon=1.0, runs=400)
     made = plan.adversary.craft(plan.subject, plan.relation, plan.prepare().arrays)
-    assert isinstance(made, game.Game)
-    return made.observe()
-
-
-def scores(block: list[float]) -> list[float]:
-    seen = observer()
+    ((_, seen),) = made.parties([0], [np.random.SeedSequence(0)], [np.random.SeedSequence(seed)])
     seen.finish(np.array(block)[:, None])
     return np.asarray(seen.score()).tolist()
 
 
 def test_a_release_is_scored_by_itself() -> None:
     """A tie was once broken by a hash of the whole block: a score then told of its neighbours' releases."""
-    alone = {answer: scores([answer])[0] for answer in (0.0, 1.0)}
-    assert alone[0.0] != alone[1.0]
-    for block in ([0.0] * 5, [0.0, 0.0, 1.0, 0.0, 1.0], [1.0, 0.0]):
-        assert scores(block) == [alone[answer] for answer in block]
+    zeros, ones = scores([0.0] * 5), scores([1.0] * 5)
+    assert not set(zeros) & set(ones)
+    assert (min(ones) > max(zeros)) != (min(zeros) > max(ones))  # what is drawn only tells equal ones apart
+    for block in ([0.0, 0.0, 1.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0, 1.0]):
+        assert scores(block) == [(zeros, ones)[int(answer)][place] for place, answer in enumerate(block)]
+
+
+def test_equal_scores_are_told_apart_by_what_is_drawn_for_each() -> None:
+    here, there = scores([0.0] * 50), scores([0.0] * 50, seed=1)
+    assert len({*here, *there}) == 100
+    assert stats.kstest(np.argsort(np.argsort([*here, *there]))[:50] / 100, "uniform").pvalue > 0.01
 
 
 def rarely_ashamed(value: float, rng: np.random.Generator, size: int) -> np.ndarray:

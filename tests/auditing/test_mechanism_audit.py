@@ -172,7 +172,7 @@ def test_functions_that_play_no_fair_game_are_refused() -> None:
     [
         ({"epsilon": 0.0}, r"epsilon = 0\.0"),
         ({"epsilon": math.nan}, "epsilon = nan"),
-        ({}, "epsilon = None"),
+        ({}, "epsilon is missing"),
         ({"epsilon": 1.0, "sensitivity": 0.0}, r"sensitivity = 0\.0"),
         ({"epsilon": 1.0, "sensitivity": -1.0}, r"sensitivity = -1\.0"),
         ({"epsilon": 1.0, "delta": 1.0}, r"delta = 1\.0"),

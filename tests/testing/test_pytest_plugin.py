@@ -141,7 +141,7 @@ def test_no_time(assert_private, request):
     [
         ("train.py", {"epsilon": 1.0}, "did you mean train.py:train"),
         ("train", {"epsilon": 1.0}, "train_or_script = 'train': expected mymodule:train"),
-        (train, {}, "epsilon = None: expected an ε, or a claim in its place"),
+        (train, {}, "epsilon is missing: expected an ε, or a claim in its place"),
         (train, {"epsilon": 1.0, "claim": (1.0, 0.0)}, "an ε, or a claim in its place"),
         (train, {"epsilon": 1.0, "adversary": "nobody"}, "adversary = 'nobody'"),
         (train, {"epsilon": 1.0, "isolation": "jail"}, "isolation = 'jail'"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from epsilometer import checks
 from epsilometer.adversaries.density_ratio import Table, cell_scores, fit_ratio, last_bit_scores, of_width, ratio_scores
-from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
+from epsilometer.adversaries.game import Adversary, Game, Prepared, drawn_games, two_worlds
 from epsilometer.adversaries.neighbours import Pair, candidates
 from epsilometer.claims import Floats, Relation
 from epsilometer.errors import InvalidInput, unknown_name
@@ -27,6 +27,7 @@ SCORES = {
     "last-bits": "the last bits of floating-point numbers",
 }
 FINALISTS = 6
+THRESHOLDS = 200  # that are tried, of a score with more values
 FEWEST = 10  # releases that must be beyond a threshold
 CAUTION = 0.4  # standard errors of the runs that choose: of many pairs, the best looks better than it is
 MARGIN = 0.05  # by which a learned score must be better than a plain one
@@ -86,7 +87,12 @@ class Distinguisher(Adversary):
         one, other = _unpacked(prepared["pair"])
         score = functools.partial(_scored, _KINDS[str(prepared["kind"])], prepared)
         grain, centre = float(prepared["grain"]), float(prepared["centre"])
-        return Game(relation, two_worlds(one, other), lambda: _Block(score, grain, centre), scores=mechanism.block)
+
+        def game(seed: np.random.SeedSequence) -> Game:
+            rng = np.random.default_rng(seed.spawn(1)[0])
+            return Game(relation, two_worlds(one, other), lambda: _Block(score, grain, centre, rng))
+
+        return replace(drawn_games(relation, game), scores=mechanism.block)
 
 
 def chosen(prepared: Prepared) -> tuple[Any, Any, str]:
@@ -95,18 +101,22 @@ def chosen(prepared: Prepared) -> tuple[Any, Any, str]:
 
 
 class _Block(Observer):
-    """The scores of a block of releases, each a function of its own release: others of the block must not show in it.
+    """The scores of a block of releases, each a function of its own release, and of a number that is drawn for it and
+    tells equal ones apart: others of the block must not show in it.
 
-    Scores that are nearly equal are made equal; bounds tell equal ones apart at random. They are centred because floats
-    are finest around 0: where most are equal, these must have room.
+    Scores that are nearly equal count as equal. They are centred because floats are finest around 0: where most are
+    equal, these must have room.
     """
 
-    def __init__(self, score: Callable[[Floats], Floats], grain: float, centre: float) -> None:
-        self._score, self._grain, self._centre = score, grain, centre
+    def __init__(
+        self, score: Callable[[Floats], Floats], grain: float, centre: float, rng: np.random.Generator
+    ) -> None:
+        self._score, self._grain, self._centre, self._rng = score, grain, centre, rng
         self._scores: Floats = np.zeros(0)
 
     def finish(self, model: Any) -> None:
-        self._scores = self._grain * np.rint((self._score(model) - self._centre) / self._grain)
+        grains = np.rint((self._score(model) - self._centre) / self._grain)
+        self._scores = self._grain * (grains + self._rng.random(grains.shape) - 0.5)
 
     def score(self) -> Floats:
         return self._scores
@@ -154,7 +164,10 @@ class _Tried:
 
 def promise(outs: Floats, ins: Floats, delta: float, caution: float) -> float:
     """The ε that some threshold shows, less so many standard errors: for choosing, and for nothing else."""
-    thresholds = np.unique(np.quantile(np.concatenate([outs, ins]), np.linspace(0.0, 1.0, 200), method="nearest"))
+    scores = np.concatenate([outs, ins])
+    thresholds = np.unique(scores)  # rare outputs tell most of choices
+    if len(thresholds) > THRESHOLDS:
+        thresholds = np.unique(np.quantile(scores, np.linspace(0.0, 1.0, THRESHOLDS), method="nearest"))
     out, present = (1.0 - np.searchsorted(np.sort(s), thresholds, side="right") / len(s) for s in (outs, ins))
     best = -np.inf
     for p, q in ((present, out), (1.0 - out, 1.0 - present)):

@@ -12,7 +12,7 @@ from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms import CallableMechanism, Domain, Mechanism, Sensitivity
 from epsilometer.subjects.releases import as_written
 
-GAPS = (0.0, 2.0, 4.0, 6.0, 8.0, 12.0)  # between entries, in Δ/ε: what is rare tells most of choices
+GAPS = (0.0, 2.0, 4.0, 7.0, 9.0, 12.0)  # between entries, in Δ/ε: what is rare tells most of choices
 RANDOM = 3
 Pair = tuple[Any, Any]
 

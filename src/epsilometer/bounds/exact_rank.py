@@ -244,7 +244,8 @@ class ExactRank:
     def _ranks(self, n: int, m: int) -> Ranks:
         if self.rank is None:
             # More trials tell neighbouring ranks apart, so that more of them are worth their price.
-            each = round(min(max(6.0 + 2.0 * math.log10(min(n, m) / 1000.0), 6.0), 10.0))
+            few, many = math.log10(min(n, m) / 1e3), math.log10(min(n, m) / 1e5)
+            each = round(min(6.0 + 2.0 * max(few, 0.0) + 4.0 * max(many, 0.0), 16.0))
             return Ranks(n, m, rank_grid(each, n, deepest=0.4), rank_grid(each, m, deepest=0.4))
         if self.rank > n:
             raise InvalidInput("rank", self.rank, f"at most the {n} trials of the out-world")
