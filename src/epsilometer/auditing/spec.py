@@ -91,7 +91,8 @@ class Spec(Section):
         for name in self._unused():
             if getattr(self, name) != type(getattr(self, name))():
                 expected = "nothing where [subject] names what is audited"
-                raise InvalidInput(name, "a section", expected, "remove one of the two")
+                remedy = "remove it; sample_rate, noise_multiplier and steps of your own training belong to [subject]"
+                raise InvalidInput(name, "a section", expected, remedy)
         ridge = {"name", "regularisation", "records", "calibration"}
         named, usual = self.subject.name is not None, SubjectSection()
         for key in type(self.subject).model_fields:

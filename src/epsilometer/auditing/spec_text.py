@@ -56,7 +56,7 @@ def _explain(kind: type[Section], error: Any) -> EpsilometerError:
         unknown = unknown_name(key, path[-1], section.model_fields)
         # A key before all sections may have the name of an option, which would be blamed for it.
         name = key if len(path) > 1 or isinstance(error["input"], dict) else f"{key} (before all sections)"
-        return InvalidInput(name, error["input"], unknown.expected, unknown.remedy or _elsewhere(kind, path[-1]))
+        return InvalidInput(name, error["input"], unknown.expected, _elsewhere(kind, path[-1]) or unknown.remedy)
     if error["type"] == "literal_error":
         valid = [name.strip("'\" ") for name in error["ctx"]["expected"].replace(" or ", ",").split(",")]
         return unknown_name(key, error["input"], valid)

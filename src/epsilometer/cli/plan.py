@@ -95,7 +95,8 @@ def _training(spec: str | Path | None) -> str | None:
     """The name of a training, if that is what was given in place of a spec file."""
     text = str(spec) if spec is not None else ""
     if text.endswith(".py"):
-        raise InvalidInput("TRAINING", text, "a spec, or a function after a colon", f"did you mean {text}:train?")
+        remedy = f"did you mean {text}:train? An Opacus script: epsilometer watch -- python {text}"
+        raise InvalidInput("TRAINING", text, "a spec, or a function after a colon", remedy)
     named = ":" in text and not Path(text).exists()
     return text if named else None
 
@@ -162,7 +163,11 @@ def chosen_plan(
         spec = None
         if own_training.get("data") is None:
             raise InvalidInput("--data", None, "the records to train on", "name a file: .npz (x, y), .csv or .parquet")
-    values = (read_spec(Path(spec)) if spec is not None else Spec()).model_dump(exclude_none=True)
+    stated = read_spec(Path(spec)) if spec is not None else Spec()
+    if stated.subject.train is not None and not {"data"} & stated.model_fields_set and own_training.get("data") is None:
+        remedy = "name a file in [data]: .npz (x, y), .csv or .parquet"
+        raise InvalidInput("data.path", None, "the records to train on", remedy)
+    values = stated.model_dump(exclude_none=True)
     if epsilon is not None:
         values["training"].pop("noise_multiplier", None)
     if not own_bound:

@@ -32,10 +32,12 @@ class EpsilonOfTraining:
     lower: LowerBound | None = None
     upper: UpperBound | None = None
     why: str = ""
+    doubts: tuple[str, ...] = ()  # checks that failed, and without which nothing is promised
 
     def __str__(self) -> str:
         step = "" if self.strength is None else f"certified of a step: μ ≥ {down(self.strength.mu)}"
-        promise = "" if self.upper is None else f"promised by what is accounted: ε ≤ {up(self.upper.epsilon)}"
+        doubt = f", which failed checks put in doubt ({', '.join(self.doubts)})" if self.doubts else ""
+        promise = "" if self.upper is None else f"promised by what is accounted: ε ≤ {up(self.upper.epsilon)}{doubt}"
         if self.lower is None:
             found = f"ε: not measured, because {self.why}"
         else:

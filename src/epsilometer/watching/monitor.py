@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from epsilometer.bounds import StepProcess, share_refuted_in_steps
@@ -137,6 +137,7 @@ class Watched:
             sure=self.confidence,
             failed=[one["name"] for one in self.checks if one["status"] in (FAILED, IGNORED)],
         )
+        found = replace(found, doubts=tuple(dict.fromkeys(one["name"] for one in self.faults)))
         if self.ended:
             self._epsilon = found
         return found

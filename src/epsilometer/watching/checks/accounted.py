@@ -5,6 +5,8 @@ from __future__ import annotations
 from epsilometer.watching.checks.check import Finding, failed, not_applicable, passed
 from epsilometer.watching.checks.seen import SeenTraining, steps_accounted
 
+_ROUNDING = 1.02  # a step more or less: epochs are no whole number of steps
+
 
 def steps(seen: SeenTraining) -> Finding:
     """Every step is accounted, one by one and at the end; other trainings may share the accountant."""
@@ -45,6 +47,23 @@ def multiplier(seen: SeenTraining) -> Finding:
             "leave optimizer.noise_multiplier alone, or ask make_private for the noise that is meant",
         )
     return passed(f"noise multiplier {most:.4g} accounted" + ("" if stated is None else f", {float(stated):.4g} asked"))
+
+
+def target_epsilon(seen: SeenTraining) -> Finding:
+    """What is spent is what the noise was found for, or less; whoever shares the accountant spends too."""
+    wanted, delta = (seen.settings.get(name) for name in ("target_epsilon", "target_delta"))
+    if wanted is None or delta is None:
+        return not_applicable("no ε was asked for: make_private got a noise multiplier")
+    if not seen.steps:
+        return not_applicable("no private step was taken")
+    spent = float(seen.engine.get_epsilon(delta))
+    if spent > _ROUNDING * wanted:
+        return failed(
+            f"ε = {spent:.4g} at δ = {delta:g} is spent, by its own accountant",
+            f"{wanted:.4g}, which make_private_with_epsilon was asked for",
+            "train for as many epochs as it was told, or tell it more",
+        )
+    return passed(f"ε = {spent:.4g} at δ = {delta:g} spent, {wanted:.4g} asked for")
 
 
 def accountant(seen: SeenTraining) -> Finding:

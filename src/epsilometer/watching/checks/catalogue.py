@@ -27,6 +27,7 @@ _ANSWERS: dict[str, Callable[[SeenTraining], Finding]] = {
     "empty-batches": sampling.empty_batches,
     "steps": accounted.steps,
     "multiplier": accounted.multiplier,
+    "target-epsilon": accounted.target_epsilon,
     "accountant": accounted.accountant,
     "noise-scale": noise_scale.noise_scale,
     "noise-kept": kept.noise_kept,

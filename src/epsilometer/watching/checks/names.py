@@ -9,6 +9,7 @@ NAMES = {
     "empty-batches": "does a batch without records take its step?",
     "steps": "is every step accounted?",
     "multiplier": "is the noise multiplier accounted that was asked for?",
+    "target-epsilon": "is no more ε spent than was asked for?",
     "accountant": "does the accountant give an upper bound?",
     "noise-scale": "has every parameter noise σ·C in every step?",
     "noise-kept": "is the noisy gradient what the step is taken with?",
