@@ -53,7 +53,7 @@ ODD = {  # what an adversary may come to give, by mistake
     "none at all": (np.ones(0), r"array of shape \(0,\)"),
     "not a number": (float("nan"), "nan"),
     "infinite": (float("-inf"), "-inf"),
-    "nothing": (None, "None"),
+    "nothing": (None, "is missing"),
     "text": ("0.5", "0.5"),
     "truth": (True, "True"),
     "objects": ([1.0, [2.0]], r"list \[1.0, \[2.0\]\]"),
@@ -102,7 +102,7 @@ class Changed:
 @pytest.mark.parametrize("what", ODD)
 def test_an_odd_score_is_refused_before_it_is_stored(tmp_path: Path, what: str) -> None:
     plan = replace(PLAN, adversary=Careless(what=what))
-    words = f"score of careless in trial 7 of world 1 = '?{ODD[what][1]}.*: expected one finite number; .*are kept"
+    words = f"score of careless in trial 7 of world 1 (= '?)?{ODD[what][1]}.*: expected one finite number; .*are kept"
     with pytest.raises(InvalidInput, match=words) as caught, run_directory(tmp_path / "run", plan) as store:
         run(plan, store=store)
     assert "\n" not in str(caught.value)

@@ -191,7 +191,7 @@ def test_claims_that_promise_nothing_are_inconclusive(here: Program, place: Path
         ([*TRAINING, "--method", "bayesian"], "--method = 'bayesian': expected a method that can test a claim"),
         (["--claim", "1", "--delta", "1e-5", "--method", "gaussian"], "a method that can test a claim: exact-rank"),
         (["--claim", "1", "--method", "nonsense"], "--method = 'nonsense': expected one of"),
-        (["--claim", "1", "--method", "fixed"], "--threshold = None"),
+        (["--claim", "1", "--method", "fixed"], "--threshold is missing"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

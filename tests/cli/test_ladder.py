@@ -93,7 +93,7 @@ def test_a_spec_for_one_run_has_a_ladder_too(here, place: Path) -> None:
     _, _, last = shown.stdout.partition("adversary\tcertified ε ≥\tif DP-SGD\tsingle steps\tverdict\n")
     assert last.startswith("api\t")
     assert "\ninconclusive: no violation of the claimed ε = 4 at δ = 1e-05 (its trade-off curve) was found by 1" in last
-    assert "\nQuote ε ≥ 0.000 at δ = 1e-05" in last
+    assert "\nQuote nothing: no ε above 0 is certified at δ = 1e-05" in last
 
 
 def test_scores_of_single_steps_are_not_taken_for_a_run(here, place: Path) -> None:

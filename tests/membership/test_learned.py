@@ -85,7 +85,7 @@ def test_copies_are_turned_or_moved_and_the_same_for_every_model() -> None:
     moved = np.linspace(0, 5, 1200, dtype=np.float32).reshape(400, 3)
     Queries(copies=1, noise=0.5).robust(Model(), moved, np.zeros(400, int))
     assert abs((asked[-1] - moved).std() - 0.5 * moved.std()) < 0.05
-    with pytest.raises(InvalidInput, match="queries = None: expected noisy copies for label-only"):
+    with pytest.raises(InvalidInput, match="queries is missing: expected noisy copies for label-only"):
         run_membership(MembershipPlan(NoisyBits(numbered(9), 1.0), numbered(2), references=0), [LabelOnlyAttack()])
 
 

@@ -167,7 +167,7 @@ def test_specs_say_what_is_wrong_with_them() -> None:
         ("[settings.lira]\nvariance = ['fixed']", r"settings.lira.variance = \['fixed'\]: expected a text"),
         ("[settings.rmia]\nonline = 'no'", "settings.rmia.online = 'no': expected true or false"),
         ("[settings.loss]\na = 1\n[membership]\nattacks = ['rmia']", r"settings.loss = 'a section'"),
-        ("[target]\nmembers = 'a.npz'", "target.predict = None"),
+        ("[target]\nmembers = 'a.npz'", "target.predict is missing"),
         ("[training]\nbudget = 3.0", "training.budget = 3.0"),
         ("[model]\nname = 'resnet'", "model.name"),
     ):

@@ -225,8 +225,8 @@ def test_what_does_not_fit_it_is_refused(more: str, words: str) -> None:
         ('name = "private-ridge"\ncalibration = "x"', "subject.calibration = 'x': expected one of"),
         ('name = "private-ridge"\ntrain = "a:b"', "subject.train = 'a:b': expected nothing beside subject.name"),
         ('name = "privat-ridge"', "did you mean 'private-ridge'"),
-        ("regularisation = 2.0", "subject.name = None: expected private-ridge, which has regularisation"),
-        ('train = "a:b"\nrecords = 7', "subject.name = None: expected private-ridge, which has records"),
+        ("regularisation = 2.0", "subject.name is missing: expected private-ridge, which has regularisation"),
+        ('train = "a:b"\nrecords = 7', "subject.name is missing: expected private-ridge, which has records"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(subject: str, words: str) -> None:

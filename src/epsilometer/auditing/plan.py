@@ -94,7 +94,9 @@ class Plan:
         granted = self.access & self.subject.grants
         lacking = granted.lacks(self.adversary.needs)
         if lacking:
-            able = [name for name, kind in ADVERSARIES.items() if not granted.lacks(kind.modest().needs)]
+            foreign = self.subject.precautions.foreign  # whose adversaries have modest settings by themselves
+            usual = {name: kind.modest() if foreign else kind() for name, kind in ADVERSARIES.items()}
+            able = [name for name, one in usual.items() if not granted.lacks(one.needs)]
             raise InvalidInput(
                 "adversary", self.adversary.describe(),
                 f"one that needs no more than this training grants ({granted}); it also needs {', '.join(lacking)}",

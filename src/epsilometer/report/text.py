@@ -117,7 +117,7 @@ def _plan_rows(plan: Plan) -> list[Row]:
     claim = f"ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.relation}): {plan.claim.describe()}"
     attack = f"{plan.adversary.describe()}: {plan.adversary.needs}"
     return [
-        ("training", plan.subject.describe()),
+        (plan.subject.noun, plan.subject.describe()),
         *(("FAULT INJECTED", words) for words in plan.subject.injected()),
         ("claim", claim),
         ("theory", str(plan.upper_bound or UNKNOWN)),

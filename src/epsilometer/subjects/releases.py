@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -74,6 +74,7 @@ class Releases(Subject):
     block: int = 1000
     deterministic: bool = True  # given its seed; not so if it draws from the operating system
     fault: str = ""
+    noun: ClassVar[str] = "mechanism"
 
     def __post_init__(self) -> None:
         checks.whole("block", self.block, least=1, most=10**6)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +108,7 @@ class Subject(ABC):
     # other subjects. Who needs classes needs predictions, which subjects without classes do not grant.
     data: Any
     loss: str = "cross-entropy"  # by which models are judged where adversaries look at losses
+    noun: ClassVar[str] = "training"  # what it is called in results
 
     @property
     @abstractmethod

@@ -44,7 +44,7 @@ def test_everything_passes_that_can_pass(right: Any) -> None:
     assert right.failed == ALWAYS
     assert list(right.checks) == list(CHECKS)
     not_applicable = {name for name in right.checks if right.status(name) == "not applicable"}
-    assert not_applicable == {"empty-batches", "fresh-noise", "ghost-clip-norm"}
+    assert not_applicable == {"empty-batches", "target-epsilon", "fresh-noise", "ghost-clip-norm"}
 
 
 @pytest.mark.parametrize("mode", ["hooks", "functorch", "ew", "ghost"])
