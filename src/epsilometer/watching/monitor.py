@@ -11,7 +11,7 @@ from epsilometer.bounds import StepProcess, share_refuted_in_steps
 from epsilometer.bounds.step_process import e_value
 from epsilometer.claims import GaussianClaim, StepClaim
 from epsilometer.rounding import confidence, simulated
-from epsilometer.watching.checks.names import ALL, FAILED, IGNORED, NOISE_SCALE, NOT_APPLICABLE, UNMENDED
+from epsilometer.watching.checks.names import ALL, FAILED, IGNORED, NOISE_SCALE, NOT_APPLICABLE, TARGET, UNMENDED
 from epsilometer.watching.epsilon import DELTA, EpsilonOfTraining, epsilon_of_training
 from epsilometer.watching.recording import (
     Checked,
@@ -137,7 +137,7 @@ class Watched:
             sure=self.confidence,
             failed=[one["name"] for one in self.checks if one["status"] in (FAILED, IGNORED)],
         )
-        found = replace(found, doubts=tuple(dict.fromkeys(one["name"] for one in self.faults)))
+        found = replace(found, doubts=tuple(dict.fromkeys(one["name"] for one in self.faults if one["name"] != TARGET)))
         if self.ended:
             self._epsilon = found
         return found
