@@ -43,11 +43,12 @@ def epsilon_floor(mechanism: DpSgd, delta: float, relation: Relation) -> float:
     if pld.unsampled(mechanism, relation) is not None:
         return 0.0
     found = pld.epsilon_at(_distribution(mechanism, relation), padded)
-    return max(0.0, found - _LAST_BITS * mechanism.steps)
+    return min(max(0.0, found - _LAST_BITS * mechanism.steps), pld.LARGEST_EPSILON)  # beyond it sums overflow
 
 
 @functools.lru_cache(maxsize=64)
 def _distribution(mechanism: DpSgd, relation: Relation) -> PrivacyLossDistribution:
+    pld.require_affordable(mechanism)
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution  # half a second: only when it is needed
 
     width = _width(mechanism)

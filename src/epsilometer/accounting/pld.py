@@ -44,9 +44,14 @@ def _bin_width(mechanism: DpSgd) -> float:
     return max(wanted, largest_step / 1e5, total / 1e7, min(usual / 4e4, WIDEST_BIN))
 
 
+def require_affordable(mechanism: DpSgd) -> None:
+    """Not so many steps that their composition would fill the memory."""
+    checks.whole("steps", mechanism.steps, least=1, most=MOST_STEPS, remedy="the accountant rdp takes more")
+
+
 @functools.lru_cache(maxsize=64)
 def _distribution(mechanism: DpSgd, relation: Relation) -> PrivacyLossDistribution:
-    checks.whole("steps", mechanism.steps, least=1, most=MOST_STEPS, remedy="the accountant rdp takes more")
+    require_affordable(mechanism)
     from dp_accounting.pld import privacy_loss_distribution as pld  # half a second: only when it is needed
 
     if relation is not Relation.REPLACE and mechanism.sample_rate < 1:

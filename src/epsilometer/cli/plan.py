@@ -164,7 +164,7 @@ def chosen_plan(
         if own_training.get("data") is None:
             raise InvalidInput("--data", None, "the records to train on", "name a file: .npz (x, y), .csv or .parquet")
     stated = read_spec(Path(spec)) if spec is not None else Spec()
-    if stated.subject.train is not None and not {"data"} & stated.model_fields_set and own_training.get("data") is None:
+    if stated.subject.train is not None and "data" not in stated.model_fields_set and own_training.get("data") is None:
         remedy = "name a file in [data]: .npz (x, y), .csv or .parquet"
         raise InvalidInput("data.path", None, "the records to train on", remedy)
     values = stated.model_dump(exclude_none=True)
