@@ -277,6 +277,14 @@ def test_bad_arguments_are_refused_in_one_line(arguments: list[str], words: str,
     assert "Traceback" not in shown.stderr
 
 
+def test_a_training_of_ones_own_is_not_given_digits_silently(tmp_path: Path, here: Here) -> None:
+    spec = tmp_path / "own.toml"
+    spec.write_text('[subject]\ntrain = "json:loads"\n[claim]\nepsilon = 1.0\n')
+    shown = here("audit", str(spec))
+    assert shown.returncode == 2
+    assert "data.path is missing: expected the records to train on; name a file in [data]" in shown.stderr
+
+
 def test_nothing_but_a_violation_is_exit_code_1(tmp_path: Path) -> None:
     assert epsilometer().returncode == 0  # help
     (tmp_path / "spec.toml").write_text(QUICK)
