@@ -285,6 +285,13 @@ def test_a_training_of_ones_own_is_not_given_digits_silently(tmp_path: Path, her
     assert "data.path is missing: expected the records to train on; name a file in [data]" in shown.stderr
 
 
+def test_a_name_that_is_a_list_is_one_clear_line(tmp_path: Path, here: Here) -> None:
+    spec = tmp_path / "list.toml"
+    spec.write_text("[adversary]\nname = [1]\n")
+    shown = here("audit", str(spec))
+    assert (shown.returncode, "adversary.name = [1]: expected a text" in shown.stderr) == (2, True), shown.stderr
+
+
 def test_nothing_but_a_violation_is_exit_code_1(tmp_path: Path) -> None:
     assert epsilometer().returncode == 0  # help
     (tmp_path / "spec.toml").write_text(QUICK)
