@@ -208,7 +208,7 @@ def clipped_sum(theta, total, x, y, squares, rows, count, widths, clip_norm, sha
             for j in range(x.shape[1]):
                 batch[r, j] = x[row, j]
         _forward(theta, batch, values, widths, size, activation, gemm)
-        _output_error(loss, values, errors, y, rows, start, size, widths)
+        _output_error(loss, values, errors, y, rows, start, size, widths, norms)
         _backward(theta, values, errors, widths, size, activation, gemm)
         _clip_factors(clipping, values, errors, squares, rows, start, size, widths, clip_norm, norms, scale)
         _sum_gradients(total, batch, values, errors, scale, widths, size, 1.0 if start else 0.0, gemm)
@@ -247,30 +247,37 @@ def _forward(theta, batch, values, widths, size, activation, gemm):
 
 
 @_inline
-def _output_error(loss, values, errors, y, rows, start, size, widths):
-    """The derivative of the loss by the logits."""
+def _output_error(loss, values, errors, y, rows, start, size, widths, work):
+    """The derivative of the loss by the logits. Loops run along records, class by class: memory does too."""
     classes = widths[-1]
     logits, error = values[-classes:], errors[-classes:]
     one = logits.dtype.type(1)
-    for r in range(size):
-        if loss == CROSS_ENTROPY:
-            largest = logits[0, r]
-            for j in range(1, classes):
-                largest = max(largest, logits[j, r])
-            norm = logits.dtype.type(0)
-            for j in range(classes):
-                value = np.exp(logits[j, r] - largest)
-                error[j, r] = value
-                norm += value
-            inverse = one / norm
-            for j in range(classes):
-                error[j, r] *= inverse
-        elif loss == LOGISTIC:
-            for j in range(classes):
+    if loss == CROSS_ENTROPY:
+        largest, norm = work[0], work[1]
+        for r in range(size):
+            largest[r] = logits[0, r]
+            norm[r] = 0
+        for j in range(1, classes):
+            for r in range(size):
+                largest[r] = max(largest[r], logits[j, r])
+        for j in range(classes):
+            for r in range(size):
+                error[j, r] = np.exp(logits[j, r] - largest[r])
+                norm[r] += error[j, r]
+        for r in range(size):
+            norm[r] = one / norm[r]
+        for j in range(classes):
+            for r in range(size):
+                error[j, r] *= norm[r]
+    elif loss == LOGISTIC:
+        for j in range(classes):
+            for r in range(size):
                 error[j, r] = one / (one + np.exp(-logits[j, r]))
-        else:
-            for j in range(classes):
+    else:
+        for j in range(classes):
+            for r in range(size):
                 error[j, r] = logits[j, r]
+    for r in range(size):
         error[y[rows[start + r]], r] -= one
 
 
