@@ -133,7 +133,7 @@ def test_what_cannot_be_chosen_from_is_refused(adversaries: list, trials: int, w
 def test_pilot_and_audit_share_no_randomness() -> None:
     store = MemoryStore()
     choice = choose_adversary(plan(trials=20), FOUR, pilot=20, store=store)
-    seeds = {one.plan["seed"] for one in store.runs()}
+    seeds = {one.plan["seed"] for one in store.runs() if one.trials}
     assert len(seeds) == 1
     assert choice.plan.seed not in seeds
     audit = run(choice.plan).evidence
@@ -184,6 +184,22 @@ def test_a_game_is_prepared_and_crafted_once(monkeypatch: pytest.MonkeyPatch) ->
         counted(name)
     choose_adversary(plan(), [ClipBkd(k, "label") for k in (1, 2, 4, 8)], pilot=10)
     assert made == {"prepare": [1, 2, 4, 8], "craft": [1, 2, 4, 8]}
+
+
+def test_the_audit_plays_the_attack_that_the_pilot_saw() -> None:
+    """Also where it is drawn: how good a poison was says nothing of another one."""
+    store = MemoryStore()
+    choice = choose_adversary(plan(), [ClipBkd(2)], pilot=10, store=store)  # which rows it replaces is drawn
+    played, audit = store.runs()
+    seen, to_play = (store.preparation(run.fingerprint) for run in (played, audit))
+    assert audit.fingerprint == choice.plan.fingerprint()
+    assert seen is not None
+    assert to_play is not None
+    assert seen.to_bytes() == to_play.to_bytes()
+    # It is what the audit would have prepared without a pilot, and not what the pilot's seed would have given.
+    assert to_play.to_bytes() == choice.plan.prepare().to_bytes()
+    own = replace(choice.plan, seed=played.plan["seed"])
+    assert own.prepare().to_bytes() != to_play.to_bytes()
 
 
 class Stops(Exception):

@@ -24,6 +24,7 @@ from epsilometer.training import (
     initial_parameters,
     median_gradient_norm,
     network_for,
+    sparse,
     threefry,
     train,
     train_many,
@@ -145,9 +146,13 @@ RECIPES = [
 ]
 
 
+@pytest.mark.parametrize("zeros", [0.0, 0.97])
 @pytest.mark.parametrize("changes", RECIPES, ids=str)
-def test_both_backends_give_the_same_trials_within_rounding(changes) -> None:
+def test_both_backends_give_the_same_trials_within_rounding(changes, zeros: float) -> None:
+    """Records that are nearly all zeros have a first layer of their own, in the compiled one."""
     data = made_data(n=60, features=9, classes=4)
+    data = dataclasses.replace(data, x=data.x * (np.random.default_rng(1).random(data.x.shape) >= zeros))
+    assert (len(sparse.compress(data.x)[0]) > 0) == (zeros > 0)
     for precision, tolerance in (("float32", 2e-4), ("float64", 1e-5)):  # float64: the noise itself is float32
         settings_ = {"sample_rate": 0.3, "steps": 15, "learning_rate": 0.5} | changes
         recipe = Recipe(records=60, precision=precision, **settings_)
@@ -167,20 +172,25 @@ def test_both_backends_give_the_same_trials_within_rounding(changes) -> None:
     LOSSES,
     CLIPPINGS,
     st.sampled_from(["auto", "scipy"]),
+    st.sampled_from([1.0, 0.03, 0.0]),
     st.integers(0, 2**31),
 )
 def test_compiled_sums_equal_the_plain_ones(
-    hidden, features, classes, n, clip, activation, loss, clipping, library, number
+    hidden, features, classes, n, clip, activation, loss, clipping, library, density, number
 ) -> None:
-    """In double precision to 1e-9, for any shape, number of records (in several chunks, or none) and BLAS."""
+    """In double precision to 1e-9, for any shape, number of records (in several chunks, or none), BLAS, and zeros."""
     rng = np.random.default_rng(number)
     network = Network((features, *hidden, classes), activation, loss)
     theta = compiled_trainer._aligned((network.parameters,), "float64")
     theta[:] = rng.normal(size=network.parameters)
-    x, y = rng.normal(size=(80, features)), rng.integers(0, classes, 80)
+    x, y = rng.normal(size=(80, features)) * (rng.random((80, features)) < density), rng.integers(0, classes, 80)
     rows = np.append(rng.permutation(80)[:n], 0)
+    compressed = sparse.compress(x)
+    tile, turned = (sparse.TILE, features) if len(compressed[0]) else (0, 0)
     units, chunk, total = sum(network.widths[1:]), 32, np.full(network.parameters, np.nan)
-    shapes = (chunk, features), (units, chunk), (units, chunk), (2, chunk), (len(network.widths) - 1, chunk)
+    first, layers = network.widths[1], len(network.widths) - 1
+    batches = (chunk, features), (units, chunk), (units, chunk), (2, chunk), (layers, chunk)
+    shapes = *batches, (tile, first), (turned, first)
     work = tuple(compiled_trainer._aligned(shape, "float64") for shape in shapes)
     shape = (
         compiled_trainer._ACTIVATIONS[activation],
@@ -189,7 +199,8 @@ def test_compiled_sums_equal_the_plain_ones(
     )
     gemm = blas.product_addresses(library)[1]
     squares = np.einsum("ij,ij->i", x, x)
-    compiled.clipped_sum(theta, total, x, y, squares, rows, n, np.array(network.widths), clip, shape, work, gemm)
+    records = x, compressed
+    compiled.clipped_sum(theta, total, records, y, squares, rows, n, np.array(network.widths), clip, shape, work, gemm)
     plain = network.clipped_gradient_sum(theta, x[rows[:n]], y[rows[:n]], clip, clipping)
     np.testing.assert_allclose(total, plain, atol=1e-9)
 
@@ -207,6 +218,8 @@ def test_a_trial_does_not_depend_on_its_group() -> None:
     np.testing.assert_array_equal(mixed[1], alone[2])
     watched = train(recipe, data, seed(1), Sums())
     np.testing.assert_array_equal(watched, alone[1])
+    few = dataclasses.replace(data, x=data.x * (np.arange(data.x.size).reshape(data.x.shape) % 29 == 0))
+    np.testing.assert_array_equal(train(recipe, few, seed(1)), train(recipe, few, seed(1), Sums()))
     assert not np.array_equal(alone[0], alone[1])
 
 

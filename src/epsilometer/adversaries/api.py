@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ from epsilometer.adversaries.game import Adversary, Game, Prepared, drawn_games
 from epsilometer.adversaries.target import Target, chosen_target, final_loss, natural_row, natural_target
 from epsilometer.claims import Relation
 from epsilometer.data import OwnRecord
-from epsilometer.subjects import Controls, Sees, Subject, ThreatModel
+from epsilometer.subjects import Controls, Insertion, Sees, Subject, ThreatModel
 from epsilometer.training import Array
 
 RANDOM = "random"  # a record of its own for every trial
@@ -61,10 +62,19 @@ class Api(Adversary):
         return [("the record", prepared["x"])] if prepared else []
 
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
-        def of(target: Target) -> Game:
-            inserted = target.inserted(subject.data, relation)
-            return Game(relation, inserted, lambda: final_loss(subject.loss, target))
+        data = subject.data
+
+        def between(insert: Callable[[int, np.random.SeedSequence], Insertion], target: Target) -> Game:
+            return Game(relation, insert, lambda: final_loss(subject.loss, target))
+
+        def drawn(seed: np.random.SeedSequence) -> Game:
+            """World 1 is the data as they are; world 0 is made where it is played: it is another one in every trial."""
+            target = natural_target(data, None, seed)
+            if relation is Relation.REPLACE:
+                return between(target.inserted(data, relation), target)
+            return between(lambda world, _: Insertion(data if world else data.without(target.row)), target)
 
         if self.record == RANDOM:
-            return drawn_games(relation, lambda seed: of(natural_target(subject.data, None, seed)))
-        return of(Target.of(prepared))
+            return drawn_games(relation, drawn)
+        target = Target.of(prepared)
+        return between(target.inserted(data, relation), target)

@@ -79,7 +79,8 @@ def choose_adversary(
 ) -> Choice:
     """The adversary of whom a pilot expects most; the first of equals.
 
-    `pilot` is its number of trials per world: a tenth of the plan's, and at least 20, if nothing is said. Games whose
+    `pilot` is its number of trials per world: a tenth of the plan's, and at least 20, if nothing is said. They are of
+    the attack that the audit will play: what is prepared for one (a poison, say) is prepared for the other. Games whose
     world 0 is the same share its trials. `store` and `executor` are as in `run`.
     """
     pilot = pilot_trials(plan) if pilot is None else pilot
@@ -89,11 +90,13 @@ def choose_adversary(
     store = MemoryStore() if store is None else store
     own = int(seed_of(plan.seed, Stream.PILOT).generate_state(1)[0])
     played: dict[str, str] = {}  # a world 0, and the plan whose trials have it
-    candidates = []
+    candidates, attacks = [], []
     for adversary in adversaries:
-        trial = replace(plan, adversary=adversary, trials=pilot, seed=own)
+        audit = replace(plan, adversary=adversary)
+        trial = replace(audit, trials=pilot, seed=own)
         key = store.begin(trial).fingerprint
-        game = trial.game(prepared_for(trial, store))
+        attacks.append(prepared_for(trial, store, like=audit))
+        game = trial.game(attacks[-1])
         if game.out_identity in played:  # trials are pure functions
             found = store.results(played[game.out_identity])
             store.add(key, {which: scores for which, scores in found.items() if which[0] == OUT}, 0.0)
@@ -101,8 +104,10 @@ def choose_adversary(
             played[game.out_identity] = key
         seen = run(trial, progress, store=store, executor=executor, noise_limit=False).evidence.as_pairs()
         candidates.append(Candidate(adversary, seen, _expected(plan, seen)))
-    best = max(candidates, key=lambda candidate: candidate.expected)
-    return Choice(replace(plan, adversary=best.adversary), tuple(candidates))
+    best = max(range(len(candidates)), key=lambda number: candidates[number].expected)
+    chosen = replace(plan, adversary=adversaries[best])
+    store.keep(store.begin(chosen).fingerprint, attacks[best])
+    return Choice(chosen, tuple(candidates))
 
 
 def pilot_trials(plan: Plan) -> int:

@@ -142,12 +142,12 @@ def play(work: Work, store: Store, executor: Executor, progress: Progress | None
     return tally
 
 
-def prepared_for(work: Work, store: Store) -> Preparation:
-    """What was prepared when the work was begun; made and kept, if that was never done."""
+def prepared_for(work: Work, store: Store, like: Work | None = None) -> Preparation:
+    """What was prepared when the work was begun; made (as `like` makes it) and kept, if that was never done."""
     key = store.begin(work).fingerprint
     found = store.preparation(key)
     if found is None:
-        found = carefully(work.precautions, "preparing the attack", work.prepare)
+        found = carefully(work.precautions, "preparing the attack", (like or work).prepare)
         store.keep(key, found)
     return found
 

@@ -41,8 +41,7 @@ class Dataset:
         if x.ndim != 2 or y.shape != (len(x),):
             shapes = f"shapes {x.shape} and {y.shape}"
             raise InvalidInput("x, y", shapes, "a matrix of records and as many labels")
-        if not np.isfinite(x).all():
-            raise InvalidInput("x", "NaN or infinity", "finite features")
+        _finite(x)
         if self.class_names and len(set(self.class_names)) != self.classes:
             raise InvalidInput("class_names", self.class_names, f"{self.classes} different names, or none")
         if self.shape and math.prod(self.shape) != x.shape[1]:
@@ -68,8 +67,8 @@ class Dataset:
         row = np.asarray(x, dtype=np.float32)
         if row.shape != self.x.shape[1:]:
             raise InvalidInput("x", f"shape {row.shape}", f"a record of shape {self.x.shape[1:]}")
-        rows = np.repeat(row[None], copies, axis=0)
-        labels = np.full(copies, y, dtype=np.int64)
+        rows = np.repeat(_finite(row)[None], copies, axis=0)
+        labels = np.repeat(class_labels(np.array([y]), self.classes), copies)
         return self._with(np.concatenate([self.x, rows]), np.concatenate([self.y, labels]))
 
     def without(self, row: int) -> Dataset:
@@ -91,7 +90,7 @@ class Dataset:
             shapes = f"shapes {records.shape} and {labels.shape}"
             raise InvalidInput("x, y", shapes, f"1 or {count} records of {features} features, and 1 or {count} labels")
         new_x, new_y = self.x.copy(), self.y.copy()
-        new_x[places], new_y[places] = records, class_labels(np.atleast_1d(labels), self.classes)
+        new_x[places], new_y[places] = _finite(records), class_labels(np.atleast_1d(labels), self.classes)
         return self._with(new_x, new_y)
 
     def subset(self, classes: Sequence[str | int] | None = None, per_class: int | None = None) -> Dataset:
@@ -117,8 +116,19 @@ class Dataset:
         return replace(self.taken(others), held_out=self.taken(np.sort(kept_back)))
 
     def _with(self, x: NDArray[np.float32], y: NDArray[np.int64]) -> Dataset:
-        """Other records under the same names: plain data, whatever the data are now."""
-        return Dataset(self.name, x, y, self.classes, self.class_names, self.shape)
+        """Other records under the same names: plain data, whatever the data are now.
+
+        They are new arrays of what was checked: a game that draws its neighbours makes two for every trial, and would
+        pay for copies and checks of all records more than for the training.
+        """
+        made = object.__new__(Dataset)
+        fields: dict[str, object] = {"x": x, "y": y, "held_out": None}
+        for name in ("name", "classes", "class_names", "shape"):
+            fields[name] = getattr(self, name)
+        x.flags.writeable = y.flags.writeable = False
+        for name, value in fields.items():
+            object.__setattr__(made, name, value)
+        return made
 
     def origin(self) -> dict[str, str]:
         """What else may decide what an adversary does with the data; nothing, for plain records."""
@@ -130,3 +140,9 @@ class Dataset:
         digest.update(np.ascontiguousarray(self.x, "<f4").tobytes())
         digest.update(np.ascontiguousarray(self.y, "<i8").tobytes())
         return digest.hexdigest()
+
+
+def _finite(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    if not np.isfinite(x).all():
+        raise InvalidInput("x", "NaN or infinity", "finite features")
+    return x

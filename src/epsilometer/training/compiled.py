@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, register_jitable
 
+from epsilometer.training import sparse
 from epsilometer.training import threefry as portable
-from epsilometer.training.kernels import kernel
+from epsilometer.training.kernels import inline, kernel
 from epsilometer.training.models import AUTOMATIC_STABILITY
 from epsilometer.training.optimizers import ADAM_BETAS, ADAM_STABILITY
 from epsilometer.training.threefry import COIN, NOISE, SAMPLE
@@ -25,7 +26,6 @@ for _helper in (portable.rotate, portable.mix, portable.four_rounds, portable.in
     register_jitable(forceinline=True)(_helper)
 threefry = portable.threefry
 
-_inline = njit(forceinline=True, error_model="numpy")
 RELU, TANH = 0, 1
 CROSS_ENTROPY, LOGISTIC, SQUARED = 0, 1, 2
 FLAT, PER_LAYER, AUTOMATIC = 0, 1, 2
@@ -95,7 +95,7 @@ _UNIT, _LN2, _TURN = f32(2.0**-32), f32(np.log(2.0)), f32(2.0 * np.pi * 2.0**-32
 _SQRT_HALF_BITS = u32(0x3F3504F3)
 
 
-@_inline
+@inline
 def _radius(word):
     """√(−2 ln u) for u = (word + ½)·2⁻³²."""
     offset = u32(_as_bits((f32(word) + _HALF) * _UNIT) - _SQRT_HALF_BITS)
@@ -106,7 +106,7 @@ def _radius(word):
     return _root(-_TWO * min(log, f32(0.0)))
 
 
-@_inline
+@inline
 def _direction(word):
     """Cosine and sine of 2π·word·2⁻³²: nearest quarter turn, and the rest in [−π/4, π/4]."""
     shifted = u32(word + u32(0x20000000))
@@ -185,7 +185,7 @@ def sample_rows(sampling, key, step, threshold, batch, words, rows):
     return begin, max(0, min(batch_size, records - begin))
 
 
-@_inline
+@inline
 def _shuffle(rows, words, records, places):
     """Fisher and Yates: the first `places` places get a random draw without replacement."""
     for i in range(places):
@@ -194,41 +194,58 @@ def _shuffle(rows, words, records, places):
 
 
 @kernel
-def clipped_sum(theta, total, x, y, squares, rows, count, widths, clip_norm, shape, work, gemm):
+def clipped_sum(theta, total, records, y, squares, rows, count, widths, clip_norm, shape, work, gemm):
     """The sum of clipped gradients of the sampled records, into `total`."""
-    batch, values, errors, norms, scale = work
+    x, compressed = records
+    batch, values, errors, norms, scale, tile, turned = work
     activation, loss, clipping = shape
-    chunk = batch.shape[0]
+    is_sparse = len(compressed[0]) > 0
+    chunk = values.shape[1]
     if count == 0:
         total[:] = 0
     for start in range(0, count, chunk):
         size = min(chunk, count - start)
-        for r in range(size):  # element by element: an assignment of slices takes twice as long
-            row = rows[start + r]
-            for j in range(x.shape[1]):
-                batch[r, j] = x[row, j]
-        _forward(theta, batch, values, widths, size, activation, gemm)
+        if is_sparse:
+            sparse.turn(theta, widths[0], widths[1], turned)
+            sparse.outputs_of(compressed, rows, start, size, turned, tile, values)
+        else:
+            for r in range(size):  # element by element: an assignment of slices takes twice as long
+                row = rows[start + r]
+                for j in range(x.shape[1]):
+                    batch[r, j] = x[row, j]
+            _first_outputs(theta, batch, values, widths, size, gemm)
+        _forward(theta, values, widths, size, activation, gemm)
         _output_error(loss, values, errors, y, rows, start, size, widths, norms)
         _backward(theta, values, errors, widths, size, activation, gemm)
         _clip_factors(clipping, values, errors, squares, rows, start, size, widths, clip_norm, norms, scale)
-        _sum_gradients(total, batch, values, errors, scale, widths, size, 1.0 if start else 0.0, gemm)
+        _scale_errors(errors, scale, widths, size)
+        beta = 1.0 if start else 0.0
+        if is_sparse:
+            sparse.add_gradients(compressed, rows, start, size, errors, tile, turned, beta, total)
+        else:
+            _first_gradients(total, batch, errors, widths, size, beta, gemm)
+        _sum_gradients(total, values, errors, widths, size, beta, gemm)
 
 
-@_inline
-def _forward(theta, batch, values, widths, size, activation, gemm):
+@inline
+def _first_outputs(theta, batch, values, widths, size, gemm):
+    """What the first layer makes of records, without its bias."""
+    wide = (size + 15) // 16 * 16  # MKL takes twice as long for 250 records as for 256; the surplus is never read
+    inputs = widths[0]
+    _product(gemm, YES, NO, wide, widths[1], inputs, batch, inputs, theta, inputs, 0.0, values, values.shape[1])
+
+
+@inline
+def _forward(theta, values, widths, size, activation, gemm):
     """`values` gets the outputs of each layer in turn: rows are units, columns records."""
     stride = values.shape[1]
     at, top, below = 0, 0, 0
     for layer in range(len(widths) - 1):
         inputs, outputs = widths[layer], widths[layer + 1]
         here = values[top : top + outputs]
-        weights = theta[at:]
-        if layer == 0:  # MKL takes twice as long for 250 records as for 256; the surplus is never read
-            wide = (size + 15) // 16 * 16
-            _product(gemm, YES, NO, wide, outputs, inputs, batch, inputs, weights, inputs, 0.0, here, stride)
-        else:
+        if layer > 0:
             under = values[below : below + inputs]
-            _product(gemm, NO, NO, size, outputs, inputs, under, stride, weights, inputs, 0.0, here, stride)
+            _product(gemm, NO, NO, size, outputs, inputs, under, stride, theta[at:], inputs, 0.0, here, stride)
         at += inputs * outputs
         for j in range(outputs):
             bias = theta[at + j]
@@ -246,29 +263,14 @@ def _forward(theta, batch, values, widths, size, activation, gemm):
         below, top = top, top + outputs
 
 
-@_inline
+@inline
 def _output_error(loss, values, errors, y, rows, start, size, widths, work):
     """The derivative of the loss by the logits. Loops run along records, class by class: memory does too."""
     classes = widths[-1]
     logits, error = values[-classes:], errors[-classes:]
     one = logits.dtype.type(1)
     if loss == CROSS_ENTROPY:
-        largest, norm = work[0], work[1]
-        for r in range(size):
-            largest[r] = logits[0, r]
-            norm[r] = 0
-        for j in range(1, classes):
-            for r in range(size):
-                largest[r] = max(largest[r], logits[j, r])
-        for j in range(classes):
-            for r in range(size):
-                error[j, r] = np.exp(logits[j, r] - largest[r])
-                norm[r] += error[j, r]
-        for r in range(size):
-            norm[r] = one / norm[r]
-        for j in range(classes):
-            for r in range(size):
-                error[j, r] *= norm[r]
+        _softmax(logits, error, size, work[0], work[1])
     elif loss == LOGISTIC:
         for j in range(classes):
             for r in range(size):
@@ -281,7 +283,26 @@ def _output_error(loss, values, errors, y, rows, start, size, widths, work):
         error[y[rows[start + r]], r] -= one
 
 
-@_inline
+@inline
+def _softmax(logits, out, size, largest, norm):
+    for r in range(size):
+        largest[r] = logits[0, r]
+        norm[r] = 0
+    for j in range(1, len(logits)):
+        for r in range(size):
+            largest[r] = max(largest[r], logits[j, r])
+    for j in range(len(logits)):
+        for r in range(size):
+            out[j, r] = np.exp(logits[j, r] - largest[r])
+            norm[r] += out[j, r]
+    for r in range(size):
+        norm[r] = logits.dtype.type(1) / norm[r]
+    for j in range(len(logits)):
+        for r in range(size):
+            out[j, r] *= norm[r]
+
+
+@inline
 def _backward(theta, values, errors, widths, size, activation, gemm):
     """`errors` gets the derivative of the loss by each layer's input to its activation."""
     stride = values.shape[1]
@@ -302,7 +323,7 @@ def _backward(theta, values, errors, widths, size, activation, gemm):
                     error[r] *= theta.dtype.type(1) - out[r] * out[r]
 
 
-@_inline
+@inline
 def _clip_factors(clipping, values, errors, squares, rows, start, size, widths, clip_norm, norms, scale):
     """By what each layer's part of each record's gradient is multiplied (see models.clip_factors).
 
@@ -345,21 +366,34 @@ def _clip_factors(clipping, values, errors, squares, rows, start, size, widths, 
                 part[r] = one if norm <= limit else limit / norm  # a norm that is not a number must not pass
 
 
-@_inline
-def _sum_gradients(total, batch, values, errors, scale, widths, size, beta, gemm):
-    """Add the chunk's clipped gradients to `total` (or begin it, with β = 0)."""
+@inline
+def _scale_errors(errors, scale, widths, size):
+    """From here on errors are of clipped gradients."""
+    top = 0
+    for layer in range(len(widths) - 1):
+        factor = scale[layer]
+        for j in range(top, top + widths[layer + 1]):
+            row = errors[j]
+            for r in range(size):
+                row[r] *= factor[r]
+        top += widths[layer + 1]
+
+
+@inline
+def _first_gradients(total, batch, errors, widths, size, beta, gemm):
+    inputs = widths[0]
+    _product(gemm, NO, NO, inputs, widths[1], size, batch, inputs, errors, errors.shape[1], beta, total, inputs)
+
+
+@inline
+def _sum_gradients(total, values, errors, widths, size, beta, gemm):
+    """Add the chunk's clipped gradients to `total` (or begin it, with β = 0); the first layer has its weights' part."""
     stride = values.shape[1]
     at, top, below = 0, 0, 0
     for layer in range(len(widths) - 1):
         inputs, outputs = widths[layer], widths[layer + 1]
         error = errors[top : top + outputs]
-        for j in range(outputs):
-            row, factor = error[j], scale[layer]
-            for r in range(size):
-                row[r] *= factor[r]
-        if layer == 0:
-            _product(gemm, NO, NO, inputs, outputs, size, batch, inputs, error, stride, beta, total, inputs)
-        else:
+        if layer > 0:
             under = values[below : below + inputs]
             _product(gemm, YES, NO, inputs, outputs, size, under, stride, error, stride, beta, total[at:], inputs)
         at += inputs * outputs
@@ -403,14 +437,14 @@ def noisy_step(theta, total, noise, key, step, spread, rate, inverse_batch, upda
 
 @kernel
 def train_steps(
-    steps, theta, total, noise, x, y, squares, widths, key, threshold, batch, clip_norm, spread, rates,
+    steps, theta, total, noise, records, y, squares, widths, key, threshold, batch, clip_norm, spread, rates,
     inverse_batch, sampling, shape, update, first, second, words, rows, work, gemm, inserted, probe, seen,
 ):  # fmt: skip
     """One training from beginning to end; `seen[t]` gets ⟨noisy sum, probe⟩ of each step."""
     coin = np.empty(4, np.uint32)
     for step in range(steps):
         begin, count = sample_rows(sampling, key, step, threshold, batch, words, rows)
-        clipped_sum(theta, total, x, y, squares, rows[begin:], count, widths, clip_norm, shape, work, gemm)
+        clipped_sum(theta, total, records, y, squares, rows[begin:], count, widths, clip_norm, shape, work, gemm)
         if len(inserted) > 0:
             fill_words(key, COIN, step, coin)
             if np.uint64(coin[0]) < threshold:

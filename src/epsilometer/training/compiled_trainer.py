@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from epsilometer.data import Dataset
-from epsilometer.training import blas, compiled, threefry
+from epsilometer.training import blas, compiled, sparse, threefry
 from epsilometer.training.models import Array, Labels, Network
 from epsilometer.training.recipe import Recipe
 from epsilometer.training.side_by_side import Training
@@ -48,9 +48,10 @@ class CompiledTrainer:
     def train(self, network: Network, data: Dataset, key: Words, start: Array, watcher: Watcher) -> Training:
         """One training; waits for a record wherever a batch has the poisoner's row."""
         recipe, real, poisoner = self._recipe, start.dtype.type, watcher.poisoner
-        records = _prepared if poisoner is None else self._own_records
-        x, y, squares = records(data, start.dtype.name)
-        total, noise, words, work = self._scratch(network, len(data), start.dtype.name)
+        prepared = _prepared if poisoner is None else self._own_records
+        records, y, squares = prepared(data, start.dtype.name)
+        compressed = len(records[1][0]) > 0
+        total, noise, words, work = self._scratch(network, len(data), compressed, start.dtype.name)
         theta, rows = _aligned_copy(start), np.zeros(len(data) + 1, np.int64)
         widths = np.array(network.widths, dtype=np.int64)
         gemm = blas.product_addresses()[0 if start.dtype == np.float32 else 1]
@@ -65,9 +66,9 @@ class CompiledTrainer:
         if not watcher.stepwise:
             with blas.one_thread():
                 compiled.train_steps(
-                    recipe.steps, theta, total, noise, x, y, squares, widths, key, self._threshold, self._batch, clip,
-                    spread, self._rates, self._inverse_batch, self._sampling, shape, self._update, first, second, words,
-                    rows, work, gemm, inserted, probe, projections,
+                    recipe.steps, theta, total, noise, records, y, squares, widths, key, self._threshold, self._batch,
+                    clip, spread, self._rates, self._inverse_batch, self._sampling, shape, self._update, first, second,
+                    words, rows, work, gemm, inserted, probe, projections,
                 )  # fmt: skip
             return theta, projections
         for step in range(recipe.steps):
@@ -76,8 +77,10 @@ class CompiledTrainer:
             poison = None
             if poisoner is not None and poisoner.row in rows[begin : begin + count]:
                 poison = yield step, theta
-            with _replaced(x, y, squares, poisoner, poison), blas.one_thread():
-                compiled.clipped_sum(theta, total, x, y, squares, rows[begin:], count, widths, clip, shape, work, gemm)
+            with _replaced(records[0], y, squares, poisoner, poison), blas.one_thread():
+                compiled.clipped_sum(
+                    theta, total, records, y, squares, rows[begin:], count, widths, clip, shape, work, gemm
+                )  # fmt: skip
             if watcher.inserted is not None and threefry.tossed(key, step, recipe.sample_rate):
                 total += inserted
             watcher.contribute(step, total)
@@ -92,25 +95,34 @@ class CompiledTrainer:
         return theta, projections
 
 
-def _scratch(network: Network, records: int, precision: str) -> tuple[Array, Array, Array, tuple[Array, ...]]:
+def _scratch(
+    network: Network, records: int, compressed: bool, precision: str
+) -> tuple[Array, Array, Array, tuple[Array, ...]]:
     """Memory for a gradient sum, noise, words that choose a batch, and what a batch passes through."""
     total, noise = _aligned((network.parameters,), precision), _aligned((_fours(network.parameters),), np.float32)
     chunk, units, layers = min(CHUNK, _sixteens(records)), sum(network.widths[1:]), len(network.widths) - 1
-    shapes = (chunk, network.widths[0]), (units, chunk), (units, chunk), (2, chunk), (layers, chunk)
+    inputs, outputs = network.widths[:2]
+    batch, tile, turned = (0, sparse.TILE, inputs) if compressed else (chunk, 0, 0)
+    shapes = (
+        (batch, inputs), (units, chunk), (units, chunk), (2, chunk), (layers, chunk), (tile, outputs), (turned, outputs)
+    )  # fmt: skip
     return total, noise, _aligned((_fours(records),), np.uint32), tuple(_aligned(shape, precision) for shape in shapes)
 
 
+Records = tuple[Array, sparse.Compressed]  # as they are, and compressed where that is worth it
+
+
 @functools.lru_cache(maxsize=8)
-def _prepared(data: Dataset, precision: str) -> tuple[Array, Labels, Array]:
+def _prepared(data: Dataset, precision: str) -> tuple[Records, Labels, Array]:
     """The records where compiled code wants them, labels, and squared norms; for reading only."""
-    x = _aligned_copy(data.x.astype(precision))
-    return x, data.y, np.einsum("ij,ij->i", x, x)
+    x = _aligned_copy(data.x.astype(precision, copy=False))
+    return (x, sparse.compress(x)), data.y, np.einsum("ij,ij->i", x, x)
 
 
-def _copied(data: Dataset, precision: str) -> tuple[Array, Labels, Array]:
-    """The same, to be changed for a moment."""
-    x, y, squares = _prepared(data, precision)
-    return _aligned_copy(x), y.copy(), squares.copy()
+def _copied(data: Dataset, precision: str) -> tuple[Records, Labels, Array]:
+    """The same, to be changed for a moment; not compressed, since a poison may have any number of cells."""
+    (x, _), y, squares = _prepared(data, precision)
+    return (_aligned_copy(x), sparse.nothing(x.dtype)), y.copy(), squares.copy()
 
 
 @contextmanager

@@ -19,6 +19,7 @@ import numba
 
 NAME = "epsilometer"
 _CONFIG: Any = numba.config
+inline = numba.njit(forceinline=True, error_model="numpy")  # for parts of kernels: else loops would not vectorise
 
 
 def kernel(function: Callable[..., Any]) -> Any:
