@@ -13,7 +13,16 @@ from epsilometer.auditing import spec_from_dict
 from epsilometer.data import Dataset, digits
 from epsilometer.figures import Figure, Grid, Ladder, Rung
 from epsilometer.figures.canvas import svg
-from epsilometer.reproductions import REPRODUCTIONS, Row, Session, annamalai_init, ladder_of, nasr_ladder, write_rows
+from epsilometer.reproductions import (
+    REPRODUCTIONS,
+    Row,
+    Session,
+    annamalai_init,
+    ladder_of,
+    nasr_ladder,
+    nasr_mnist,
+    write_rows,
+)
 from epsilometer.reproductions.cebere_gcr import tumours
 
 SMALL = {
@@ -94,6 +103,23 @@ def test_the_paper_has_three_data_sets_four_epsilons_and_six_adversaries(
         (row,) = nasr.rows([cell], Session(20))
         plans[cell["game"], cell["adversary"]] = row.details["plan_sha256"]
     assert len(set(plans.values())) == 4  # random records and shadows of their own are another game
+
+
+def test_all_of_mnist_is_climbed_by_the_same_adversaries(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    held_out = digits().subset(classes=(0, 1)).taken(np.arange(100, 150))
+    monkeypatch.setattr(nasr_mnist, "_loaded", lambda *_: replace(small, held_out=held_out))
+    monkeypatch.setattr(nasr_mnist, "LOT", 10)
+    whole = REPRODUCTIONS["nasr-mnist"]
+    assert len(whole.cells) == 4 * 6
+    assert whole.trials == 1000
+    cells = whole.chosen(["eps=4", "adversary=api", "adversary=static-poison", "adversary=malicious-dataset"])
+    rows = list(whole.rows(cells, Session(20)))
+    assert [row.paper for row in rows] == [0.0, None, 3.6]
+    for row in rows:
+        assert 0 <= row.measured <= row.details["eps_opt"]
+        assert row.details["theory"] == pytest.approx(4.0, abs=0.01)
+        assert row.details["test_accuracy"] > 0.5
+    assert "MNIST, ε = 4" in texts(whole.draw(rows))
 
 
 def test_adaptive_poisons_are_compared_by_clip_norm(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

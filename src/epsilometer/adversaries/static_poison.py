@@ -33,7 +33,8 @@ class StaticPoison(Adversary):
 
     `shadow_data` is "same": shadow models are trained on the data themselves, and the random record is one of theirs;
     or "held-out", as in the paper, whose adversary does not know the data: on as many records that the data hold out,
-    and the random record is another of these, which comes to the data.
+    and the random record is another of these, which comes to the data. Where fewer are held out (at least a tenth as
+    many) they are drawn with replacement.
     """
 
     shadows: int = 8
@@ -106,9 +107,11 @@ def _shadow_data(
     if source == "same":
         start = natural_target(data, None, seed)
         return data, start, data.without(start.row)
-    known = held_out_of(data, "shadow_data", least=len(data) + 1)
+    known = held_out_of(data, "shadow_data", least=len(data) // 10 + 2)
     rng = np.random.default_rng(seed)
     first, *rows = rng.permutation(len(known))[: len(data) + 1]
+    if len(rows) < len(data):
+        rows = rng.choice(rows, len(data))
     place = int(rng.integers(len(data))) if relation is Relation.REPLACE else -1  # −1: it comes to all of the data
     start = replace(natural_target(known, int(first), seed), row=place)
     return known, start, known.taken(np.sort(rows))

@@ -20,6 +20,7 @@ from epsilometer.reproductions.melis_property import MELIS_PROPERTY
 from epsilometer.reproductions.nasr_adaptive import NASR_ADAPTIVE
 from epsilometer.reproductions.nasr_defences import NASR_DEFENCES
 from epsilometer.reproductions.nasr_ladder import NASR_LADDER
+from epsilometer.reproductions.nasr_mnist import NASR_MNIST
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
 from epsilometer.reproductions.shokri_classes import SHOKRI_CLASSES
 from epsilometer.reproductions.sweep import Axis, parse_axis, sweep_of
@@ -32,6 +33,7 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         FIGURE2,
         APPENDIX_B,
         NASR_LADDER,
+        NASR_MNIST,
         NASR_ADAPTIVE,
         GCR,
         ANNAMALAI,

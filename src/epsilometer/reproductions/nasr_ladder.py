@@ -62,13 +62,16 @@ _PAPER = {
 }
 
 
-def plan_for(data: Dataset, eps: str, learning_rate: float, trials: int, seed: int) -> Plan:
+def plan_for(
+    data: Dataset, eps: str, learning_rate: float, trials: int, seed: int, sample_rate: float = SAMPLE_RATE,
+    steps: int = STEPS,
+) -> Plan:  # fmt: skip
     """A network with 32 hidden units and DP-SGD whose curve promises ε."""
-    noise = calibrate(epsilon=float(eps), delta=DELTA, sample_rate=SAMPLE_RATE, steps=STEPS)
+    noise = calibrate(epsilon=float(eps), delta=DELTA, sample_rate=sample_rate, steps=steps)
     recipe = Recipe(
         records=len(data),
-        sample_rate=SAMPLE_RATE,
-        steps=STEPS,
+        sample_rate=sample_rate,
+        steps=steps,
         noise_multiplier=noise,
         learning_rate=learning_rate,
         model="mlp",
@@ -83,11 +86,14 @@ def records_of(setting: str, session: Session) -> Dataset:
 
 @functools.lru_cache(maxsize=1)
 def _loaded(setting: str, data_dir: Path | None, download: Download | None) -> Dataset:
-    """The records, and as held-out ones the test part."""
-    chosen = dict(SETTINGS[setting].data)
+    return both_parts(SETTINGS[setting].data, data_dir, download)
+
+
+def both_parts(chosen: Mapping[str, Any], data_dir: Path | None, download: Download | None) -> Dataset:
+    """The records that arguments of `load` ask for, and as held-out ones the test part of their classes."""
     data = load(**chosen, directory=data_dir, progress=download)
-    del chosen["per_class"]
-    return replace(data, held_out=load(**chosen, part=TEST, directory=data_dir, progress=download))
+    whole = {key: value for key, value in chosen.items() if key != "per_class"}
+    return replace(data, held_out=load(**whole, part=TEST, directory=data_dir, progress=download))
 
 
 def _measure(cell: Cell, session: Session) -> Row:
