@@ -119,3 +119,25 @@ def test_bad_data_are_refused_in_words(make, words: str) -> None:
     with pytest.raises(InvalidInput, match=words) as caught:
         make()
     assert "\n" not in str(caught.value)
+
+
+def test_neighbours_are_checked_where_they_are_new() -> None:
+    """All else was checked before, and is not checked again for every neighbour."""
+    few = Dataset("few", np.eye(4), [0, 1, 0, 1], 2)
+    for x, y, words in (
+        ([np.nan, 0, 0, 0], 1, "finite"), (few.x[0], 2, "labels from 0 to 1"), (few.x[0], 0.5, "labels"),
+        (few.x[0], [0, 1], "class of one"),
+    ):  # fmt: skip
+        with pytest.raises(InvalidInput, match=words):
+            few.plus(x, y)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="finite"):
+        few.with_rows([0], [np.inf, 0, 0, 0], 1)
+    for rows in (0, np.array([[0, 1]])):
+        with pytest.raises(InvalidInput, match="rows"):
+            few.taken(rows)  # type: ignore[arg-type]
+    for neighbour in (few.plus(few.x[0], 1), few.without(2), few.with_rows([1], few.x[0], 0), few.taken(np.arange(2))):
+        assert not neighbour.x.flags.writeable
+        assert not neighbour.y.flags.writeable
+        assert not np.shares_memory(neighbour.x, few.x)
+        again = Dataset("few", neighbour.x, neighbour.y, 2)
+        assert again.fingerprint() == neighbour.fingerprint()

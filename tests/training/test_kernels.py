@@ -38,6 +38,22 @@ def test_compiled_code_is_kept_and_used_again(tmp_path: Path) -> None:
     assert place.stat().st_mode & 0o077 == 0
 
 
+def test_what_is_inlined_from_another_file_counts_too(tmp_path: Path) -> None:
+    """Numba looks at the kernel's own file only: a change elsewhere left an old kernel in use."""
+    place = tmp_path / "cache"
+    run(tmp_path, NUMBA_CACHE_DIR=str(place))
+    changed = "from epsilometer.training import kernels\nkernels._sources = lambda: 'changed'\n"
+    script, other = tmp_path / "program.py", tmp_path / "other.py"
+    other.write_text(f"{changed}exec(compile(open({str(script)!r}).read(), {str(script)!r}, 'exec'))\n")
+    done = subprocess.run(
+        [sys.executable, other], env=os.environ | {"NUMBA_CACHE_DIR": str(place)}, capture_output=True, text=True,
+        check=True, timeout=120,
+    )  # fmt: skip
+    assert done.stdout.split() == ["42", str(place), "0"]
+    assert run(tmp_path, NUMBA_CACHE_DIR=str(place))[2] == "0"  # and back
+    assert run(tmp_path, NUMBA_CACHE_DIR=str(place))[2] == "1"
+
+
 @pytest.mark.parametrize("damage", [b"", b"\x80\x05", b"not pickle at all"])
 @pytest.mark.parametrize("kind", ["*.nbi", "*.nbc"])
 def test_damaged_files_are_compiled_anew(tmp_path: Path, kind: str, damage: bytes) -> None:

@@ -49,6 +49,8 @@ class Api(Adversary):
         return self.threat if self._own is None else ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS,))
 
     def reads(self, data: Any) -> dict[str, Any]:
+        if self.record == RANDOM:
+            return {"member": "in its place"}  # it came last, once: other records were sampled then
         return {} if self._own is None else {"record_sha256": self._own.fingerprint()}
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:

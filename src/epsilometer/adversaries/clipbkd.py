@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from epsilometer import checks
 from epsilometer.adversaries.crafted_once import remembered
-from epsilometer.adversaries.feature_poison import image_along
+from epsilometer.adversaries.feature_poison import STARTS, image_along
 from epsilometer.adversaries.final_model import FinalOutputs, identity
 from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.adversaries.poisoning import CONTRASTS, Poison, rows_to_poison
@@ -52,6 +52,9 @@ class ClipBkd(Adversary):
     @property
     def group_size(self) -> int:
         return self.copies
+
+    def reads(self, data: Dataset) -> dict[str, Any]:
+        return {"starts": STARTS} if isinstance(data, FeatureDataset) else {}
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         rows = rows_to_poison(subject.data, self.copies, seed)

@@ -44,7 +44,7 @@ def image_along(data: FeatureDataset, seed: np.random.SeedSequence) -> Array:
             optimizer.step()
             with torch.no_grad():
                 images.clamp_(0.0, 1.0)
-        best = int(losses().argmin())
+        best = int(losses().nan_to_num(nan=torch.inf).argmin())  # an image without any features has none
     finally:
         torch.set_num_threads(threads)
     lowest: Array = images.detach().numpy()[best]

@@ -109,7 +109,8 @@ def _shadow_data(
         return data, start, data.without(start.row)
     known = held_out_of(data, "shadow_data", least=len(data) // 10 + 2)
     rng = np.random.default_rng(seed)
-    first, *rows = rng.permutation(len(known))[: len(data) + 1]
+    drawn = rng.permutation(len(known))[: len(data) + 1]
+    first, rows = drawn[0], drawn[1:]
     if len(rows) < len(data):
         rows = rng.choice(rows, len(data))
     place = int(rng.integers(len(data))) if relation is Relation.REPLACE else -1  # −1: it comes to all of the data

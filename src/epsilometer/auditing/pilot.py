@@ -90,13 +90,12 @@ def choose_adversary(
     store = MemoryStore() if store is None else store
     own = int(seed_of(plan.seed, Stream.PILOT).generate_state(1)[0])
     played: dict[str, str] = {}  # a world 0, and the plan whose trials have it
-    candidates, attacks = [], []
+    candidates = []
     for adversary in adversaries:
         audit = replace(plan, adversary=adversary)
         trial = replace(audit, trials=pilot, seed=own)
         key = store.begin(trial).fingerprint
-        attacks.append(prepared_for(trial, store, like=audit))
-        game = trial.game(attacks[-1])
+        game = trial.game(prepared_for(trial, store, like=audit))
         if game.out_identity in played:  # trials are pure functions
             found = store.results(played[game.out_identity])
             store.add(key, {which: scores for which, scores in found.items() if which[0] == OUT}, 0.0)
@@ -104,10 +103,8 @@ def choose_adversary(
             played[game.out_identity] = key
         seen = run(trial, progress, store=store, executor=executor, noise_limit=False).evidence.as_pairs()
         candidates.append(Candidate(adversary, seen, _expected(plan, seen)))
-    best = max(range(len(candidates)), key=lambda number: candidates[number].expected)
-    chosen = replace(plan, adversary=adversaries[best])
-    store.keep(store.begin(chosen).fingerprint, attacks[best])
-    return Choice(chosen, tuple(candidates))
+    best = max(candidates, key=lambda candidate: candidate.expected)
+    return Choice(replace(plan, adversary=best.adversary), tuple(candidates))
 
 
 def pilot_trials(plan: Plan) -> int:
@@ -127,11 +124,24 @@ def _likely_scores(pilot: PairedRuns, trials: int) -> PairedRuns:
     """
     quantiles = special.ndtri((np.arange(trials) + 0.5) / trials)
     rng = np.random.default_rng(0)
+    worlds = (pilot.out_scores, pilot.in_scores)
+    out_scores, in_scores = (
+        float(np.mean(scores)) + spread * rng.permutation(quantiles)
+        for scores, spread in zip(worlds, _spreads(*worlds), strict=True)
+    )
+    return PairedRuns(out_scores, in_scores, pilot.relation, pilot.group_size)
 
-    def like(scores: Floats) -> Floats:
-        spread = float(np.std(scores, ddof=1))
-        scale = spread if math.isfinite(spread) else 0.0
-        likely: Floats = float(np.mean(scores)) + scale * rng.permutation(quantiles)
-        return likely
 
-    return PairedRuns(like(pilot.out_scores), like(pilot.in_scores), pilot.relation, pilot.group_size)
+def _spreads(out_scores: Floats, in_scores: Floats) -> tuple[float, float]:
+    """Standard deviations of both worlds, no further apart than two standard errors can tell.
+
+    Of two normal worlds the one that is wider by chance would promise much: whatever lies far out would be its.
+    """
+    out_spread, in_spread = (float(np.std(scores, ddof=1)) for scores in (out_scores, in_scores))
+    if not (math.isfinite(out_spread + in_spread) and min(out_spread, in_spread) > 0):
+        return (out_spread if math.isfinite(out_spread) else 0.0), (in_spread if math.isfinite(in_spread) else 0.0)
+    error = math.sqrt(sum(0.5 / (len(scores) - 1) for scores in (out_scores, in_scores)))
+    ratio = math.log(in_spread / out_spread)
+    kept = math.copysign(max(0.0, abs(ratio) - 2 * error), ratio)
+    both = math.hypot(out_spread, in_spread)  # stays as it is
+    return both / math.hypot(1.0, math.exp(kept)), both / math.hypot(1.0, math.exp(-kept))

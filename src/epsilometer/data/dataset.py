@@ -67,6 +67,8 @@ class Dataset:
         row = np.asarray(x, dtype=np.float32)
         if row.shape != self.x.shape[1:]:
             raise InvalidInput("x", f"shape {row.shape}", f"a record of shape {self.x.shape[1:]}")
+        if np.ndim(y) != 0:
+            raise InvalidInput("y", y, "the class of one record")
         rows = np.repeat(_finite(row)[None], copies, axis=0)
         labels = np.repeat(class_labels(np.array([y]), self.classes), copies)
         return self._with(np.concatenate([self.x, rows]), np.concatenate([self.y, labels]))
@@ -102,7 +104,10 @@ class Dataset:
 
     def taken(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Dataset:
         """Only the records at these rows, in this order; or those for which it says true."""
-        return self._with(self.x[rows], self.y[rows])
+        places = np.asarray(rows)
+        if places.ndim != 1:
+            raise InvalidInput("rows", f"shape {places.shape}", "row numbers, or true and false for each record")
+        return self._with(self.x[places], self.y[places])
 
     def holding_out(self, per_class: int) -> Dataset:
         """The data without the last `per_class` records of each class, which are `held_out`."""

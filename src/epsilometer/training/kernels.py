@@ -36,8 +36,21 @@ def kernel(function: Callable[..., Any]) -> Any:
         return compiled()(function)
     finally:
         _CONFIG.CACHE_DIR = before
+    _watch_all_sources(dispatcher._cache)
     _forgive(dispatcher._cache)
     return dispatcher
+
+
+@functools.cache
+def _sources() -> tuple[tuple[str, int, int], ...]:
+    found = ((path.name, path.stat()) for path in sorted(Path(__file__).parent.glob("*.py")))
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in found)
+
+
+def _watch_all_sources(cache: Any) -> None:
+    """Numba looks at the file of a kernel only; what is inlined into it may be in another one of this package."""
+    file = cache._cache_file
+    file._source_stamp = file._source_stamp, _sources()
 
 
 @functools.cache
