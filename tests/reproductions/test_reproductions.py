@@ -17,10 +17,11 @@ from scipy import special
 
 from epsilometer import DpSgdTraining
 from epsilometer.auditing import SqliteStore, run, run_directory, spec_from_dict
-from epsilometer.bounds import clopper_pearson
+from epsilometer.bounds import BestOnSame, ClopperPearson, clopper_pearson
+from epsilometer.claims import Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
-from epsilometer.evidence import Counts
+from epsilometer.evidence import Counts, PairedRuns
 from epsilometer.figures import Figure, Ladder
 from epsilometer.report.seal import is_sealed
 from epsilometer.reproductions import (
@@ -330,11 +331,28 @@ def test_table_2_interrupted_and_resumed_is_the_same(
 def test_the_papers_rule_divides_by_k(counts: Counts, k: int, paper: float, composed: float) -> None:
     """ln(p1/p0)/k with limits at .005 each. Composing k times is another rule: 3.86 where the paper has 2.27."""
     bound = clopper_pearson(replace(counts, group_size=k), confidence=0.99)
-    assert jagielski.papers_rule(bound.proof, k) == pytest.approx(paper, abs=1e-3)
+    ours = jagielski.papers_rule(counts.tp, counts.fp, 500, k)
+    assert ours == pytest.approx(paper, abs=1e-3)
     assert bound.epsilon == pytest.approx(composed, abs=2e-3)
     low = special.betaincinv(max(counts.tp, 1e-9), counts.fn + 1, 0.005)  # Clopper and Pearson's limits, by the book
     high = special.betaincinv(counts.fp + 1, counts.tn, 0.995)
-    assert jagielski.papers_rule(bound.proof, k) == pytest.approx(max(0.0, math.log(low / high) / k), abs=1e-9)
+    assert ours == pytest.approx(max(0.0, math.log(low / high) / k), abs=1e-9)
+
+
+def test_the_papers_rule_has_a_threshold_of_its_own() -> None:
+    """Where limits are composed k times another one proves most; with that one the paper's rule looks weak."""
+    likely = special.ndtri((np.arange(500) + 0.5) / 500)
+    pairs = PairedRuns(likely, likely + 2.5, Relation.REPLACE, 8)
+    own = jagielski.papers_threshold(pairs)
+
+    def proved(cut: float) -> float:
+        return float(jagielski.papers_rule((pairs.in_scores > cut).sum(), (pairs.out_scores > cut).sum(), 500, 8))
+
+    assert proved(own) >= max(proved(cut) for cut in np.linspace(-3, 6, 200))
+    composed = ClopperPearson(BestOnSame()).bound(pairs, delta=1e-5, confidence=0.99).proof
+    assert proved(own) > 1.2 * proved(composed.threshold)  # type: ignore[union-attr]
+    never = jagielski.papers_rule([0, 500], [500, 500], 500, 1)  # no hit, and nothing but false alarms
+    assert never.tolist() == [0.0, 0.0]
 
 
 def test_figure_2_has_the_papers_weights_first_and_fixed_ones_as_a_second_picture(small: None) -> None:

@@ -52,12 +52,17 @@ class Choice:
         return next(c for c in self.candidates if c.adversary == self.plan.adversary)
 
     @property
+    def likely(self) -> PairedRuns:
+        """Scores as the chosen adversary's audit is likely to have them."""
+        return _likely_scores(self.chosen.pilot, self.plan.planned_trials)
+
+    @property
     def threshold(self) -> float:
         """Where the chosen adversary's scores should be cut, by the pilot: may be fixed for the audit.
 
         It is the middle of a gap between likely scores: worlds that lie far apart are not cut at the edge of one.
         """
-        likely = _likely_scores(self.chosen.pilot, self.plan.planned_trials)
+        likely = self.likely
         proof = ClopperPearson(BestOnSame()).bound(
             likely, delta=self.plan.delta, confidence=self.plan.confidence
         ).proof  # fmt: skip

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
 from epsilometer.accounting import account
 from epsilometer.adversaries import Adversary
 from epsilometer.auditing import Choice, Inline, Plan, choose_adversary
 from epsilometer.auditing.utility import measure_accuracy
-from epsilometer.bounds import ClopperPearson, ErrorPair, Fixed
-from epsilometer.claims import PointClaim, Relation
+from epsilometer.bounds import ClopperPearson, Fixed
+from epsilometer.claims import Floats, PointClaim, Relation
 from epsilometer.data import Dataset, load
 from epsilometer.data import Progress as Download
 from epsilometer.data.request import TEST
-from epsilometer.evidence import Evidence
+from epsilometer.evidence import Evidence, PairedRuns
 from epsilometer.reproductions.reproduction import Session
 from epsilometer.subjects import DpSgdTraining
 from epsilometer.training import Recipe
@@ -107,8 +110,8 @@ def plan_of(data: Dataset, recipe: Recipe, adversary: Adversary, relation: Relat
     return Plan(subject, claim, DELTA, adversary, session.trials, CONFIDENCE, seed=session.seed)
 
 
-def papers_rule(proof: object, group_size: int) -> float:
-    """ln(p̂₁/p̂₀)/k, Algorithm 2: a lower limit on what world 1 does by an upper one on what world 0 does.
+def papers_rule(hits: ArrayLike, false_alarms: ArrayLike, trials: int, group_size: int) -> Floats:
+    """ln(p̂₁/p̂₀)/k, Algorithm 2: a lower limit on how often world 1 scores high by an upper one for world 0; 0 at least.
 
     Each limit has half of α; δ is 0. For k > 1 it is weaker than composing k times what (ε, δ)-DP allows of both kinds
     of errors.
@@ -116,21 +119,42 @@ def papers_rule(proof: object, group_size: int) -> float:
     >>> from epsilometer.bounds import clopper_pearson
     >>> from epsilometer.evidence import Counts
     >>> perfect = clopper_pearson(Counts(tp=500, fp=0, fn=0, tn=500, group_size=2), confidence=0.99)
-    >>> round(perfect.epsilon, 2), round(papers_rule(perfect.proof, 2), 2)
+    >>> round(perfect.epsilon, 2), round(float(papers_rule(500, 0, 500, group_size=2)), 2)
     (3.86, 2.27)
     """
-    if not isinstance(proof, ErrorPair) or proof.tpr_low <= proof.fpr_high:
-        return 0.0
-    return math.log(proof.tpr_low / proof.fpr_high) / group_size
+    above, by_chance = np.asarray(hits, float), np.asarray(false_alarms, float)
+    tail = (1 - CONFIDENCE) / 2
+    low = np.where(above > 0, special.betaincinv(np.maximum(above, 1), trials - above + 1, tail), 0.0)
+    rest = np.maximum(trials - by_chance, 1)
+    high = np.where(by_chance < trials, special.betainccinv(by_chance + 1, rest, tail), 1.0)
+    found: Floats = np.log(np.maximum(low / high, 1.0)) / group_size
+    return found
 
 
 def by_rule(choice: Choice, evidence: Evidence) -> dict[str, Any]:
-    """Both bounds at the threshold that the pilot chose: the paper's, and the one with k composed limits."""
+    """The paper's bound, and the one with k composed limits: each at the threshold that the pilot has for that rule."""
     bound = ClopperPearson(Fixed(choice.threshold)).bound(
         evidence, delta=DELTA, confidence=CONFIDENCE  # type: ignore[arg-type]
     )  # fmt: skip
-    size = choice.plan.adversary.group_size
-    return {"composed": bound.epsilon, "papers_rule": papers_rule(bound.proof, size), "threshold": choice.threshold}
+    played, threshold = evidence.as_pairs(), papers_threshold(choice.likely)
+    return {
+        "composed": bound.epsilon,
+        "papers_rule": float(_by_papers_rule(played, np.array([threshold]))[0]),
+        "threshold": choice.threshold,
+        "papers_threshold": threshold,
+    }
+
+
+def papers_threshold(likely: PairedRuns) -> float:
+    """Where the paper's rule proves most, of scores as they are likely to be: the middle of a gap between two."""
+    scores = np.sort(np.concatenate([likely.out_scores, likely.in_scores]))
+    cuts = (scores[1:] + scores[:-1]) / 2
+    return float(cuts[np.argmax(_by_papers_rule(likely, cuts))])
+
+
+def _by_papers_rule(pairs: PairedRuns, thresholds: Floats) -> Floats:
+    hits, false_alarms = ((scores > thresholds[:, None]).sum(1) for scores in (pairs.in_scores, pairs.out_scores))
+    return papers_rule(hits, false_alarms, len(pairs.in_scores), pairs.group_size)
 
 
 def train_accuracy(plan: Plan, session: Session) -> float:
