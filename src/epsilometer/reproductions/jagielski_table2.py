@@ -93,14 +93,14 @@ TABLE2 = Reproduction(
     name="jagielski-table2",
     summary="ClipBKD by noise, initialisation and clip norm (Jagielski et al. 2020, Table 2)",
     about="ε_th is what the paper states: classic RDP, add-remove, Poisson sampling. The game is another: one label is "
-    "replaced, and epochs are shuffled. The nearest value that is proved for it is pld_replace (PLD, replace, "
-    "Poisson sampling). papers_rule is the paper's own, ln(p1/p0)/k with Clopper–Pearson limits at a threshold fixed "
+    "replaced, and epochs are shuffled. The nearest value that is proved for it is pld_replace (PLD, replace, Poisson "
+    "sampling). papers_rule is the paper's own, ln(p1/p0)/k with Clopper–Pearson limits at a threshold fixed "
     "beforehand; measured has such limits at a threshold of its own, but composes what (ε, δ)-DP allows k times "
-    "instead of dividing by k, which proves more for k > 1; exact_rank is the default bound on the same trials. Each is "
-    "certified by itself. k (for exact_rank) and the thresholds come from a pilot whose trials are used for nothing "
-    "else; the paper takes the best of four k without paying for it. train_accuracy is of five trainings without "
-    "poison; the paper has 96 to 98 %. Rows that were stored before there were papers_rule and train_accuracy lack "
-    "them until their cells are run again, which plays no trial twice.",
+    "instead of dividing by k, which proves more for k > 1; exact_rank is the default bound on the same trials. Each "
+    "is certified by itself. k (for exact_rank) and the thresholds come from a pilot whose trials are used for "
+    "nothing else; the paper takes the best of four k without paying for it. train_accuracy is of five trainings "
+    "without poison; the paper has 96 to 98 %. Rows that were stored before there were papers_rule and train_accuracy "
+    "lack them until their cells are run again, which plays no trial twice.",
     trials=500,
     cells=grid(init=_INITS, C=_CLIPS, eps=EPSILONS),
     measure=_measure,
