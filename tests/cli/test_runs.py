@@ -337,7 +337,7 @@ def test_a_terminal_gets_a_bar_with_rate_time_left_and_bound(tmp_path: Path) -> 
     import os
     import pty
 
-    (tmp_path / "spec.toml").write_text("[training]\nsteps = 100\n[audit]\ntrials = 400\n")
+    (tmp_path / "spec.toml").write_text("[training]\nsteps = 400\n[audit]\ntrials = 400\n")
     driver_end, terminal = pty.openpty()
     command = [sys.executable, "-m", "epsilometer", "audit", "spec.toml", "--executor", "inline"]
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}

@@ -135,7 +135,8 @@ def test_neighbours_are_checked_where_they_are_new() -> None:
     for rows in (0, np.array([[0, 1]])):
         with pytest.raises(InvalidInput, match="rows"):
             few.taken(rows)  # type: ignore[arg-type]
-    for neighbour in (few.plus(few.x[0], 1), few.without(2), few.with_rows([1], few.x[0], 0), few.taken(np.arange(2))):
+    parts = few.taken(np.arange(2)), few.taken(slice(1, 3))
+    for neighbour in (few.plus(few.x[0], 1), few.without(2), few.with_rows([1], few.x[0], 0), *parts):
         assert not neighbour.x.flags.writeable
         assert not neighbour.y.flags.writeable
         assert not np.shares_memory(neighbour.x, few.x)

@@ -102,9 +102,9 @@ class Dataset:
             self.name, self.x[chosen.rows], chosen.labels, chosen.classes, chosen.class_names, self.shape
         )  # fmt: skip
 
-    def taken(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Dataset:
+    def taken(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Dataset:
         """Only the records at these rows, in this order; or those for which it says true."""
-        places = np.asarray(rows)
+        places = np.arange(len(self))[rows] if isinstance(rows, slice) else np.asarray(rows)
         if places.ndim != 1:
             raise InvalidInput("rows", f"shape {places.shape}", "row numbers, or true and false for each record")
         return self._with(self.x[places], self.y[places])

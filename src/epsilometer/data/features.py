@@ -167,7 +167,7 @@ class FeatureDataset(Dataset):
             self.name, self.x[rows], raw.y, raw.classes, raw.class_names, raw=raw, extractor=self.extractor
         )  # fmt: skip
 
-    def taken(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> FeatureDataset:
+    def taken(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> FeatureDataset:
         return FeatureDataset(
             self.name, self.x[rows], self.y[rows], self.classes, self.class_names, raw=self.raw.taken(rows),
             extractor=self.extractor,
