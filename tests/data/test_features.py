@@ -197,3 +197,22 @@ def test_a_poison_is_the_best_of_several_starts(extractor: Extractor, monkeypatc
     np.testing.assert_allclose(height(8, 2), lowest, atol=1e-3)
     assert lowest < min(single) + 1e-3
     assert lowest < max(single) - 0.01
+
+
+def test_a_start_without_features_is_not_the_best(extractor: Extractor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its height is 0/0, which a search for the lowest takes for the lowest."""
+    import torch
+
+    monkeypatch.setattr(feature_poison, "STEPS", 1)
+    monkeypatch.setattr(feature_poison, "STARTS", 8)
+    data, calls = featured(extractor), extractor.module()
+
+    class Blind(torch.nn.Module):
+        def forward(self, images: torch.Tensor) -> torch.Tensor:
+            seen = torch.ones(len(images), 1)
+            seen[3] = 0.0  # of one start nothing is seen
+            return calls(images) * seen
+
+    monkeypatch.setattr(Extractor, "module", lambda _: Blind())
+    found = feature_poison.image_along(data, np.random.SeedSequence(0))
+    assert np.isfinite(found).all()

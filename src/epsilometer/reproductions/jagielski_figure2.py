@@ -128,7 +128,8 @@ FIGURE2 = Reproduction(
     summary="ClipBKD, backdoor and membership inference on three data sets (Jagielski et al. 2020, Figure 2)",
     about="measured is the default bound (exact rank) for the two poisonings, whose k comes from a pilot, and one on "
     "the accuracy of Yeom's rule for membership inference; all certified. papers_rule is the paper's own for "
-    "poisonings, ln(p1/p0)/k with Clopper–Pearson limits; composed has the same limits and composes them k times. "
+    "poisonings, ln(p1/p0)/k with Clopper–Pearson limits; composed composes such limits k times; each has a threshold "
+    "from the pilot. "
     "theory is PLD (Poisson sampling) under the relation of the game: replace for poisonings, add-remove for "
     "membership. init = 1 is the paper's: random Glorot weights, marked copies in place of other records, scores on "
     "the marked test set (paper's .11 is an upper limit). init = fixed is a second picture: one start for all "

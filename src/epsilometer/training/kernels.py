@@ -44,7 +44,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 @functools.cache
 def _sources() -> tuple[tuple[str, int, int], ...]:
     found = ((path.name, path.stat()) for path in sorted(Path(__file__).parent.glob("*.py")))
-    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in found)
+    return tuple((name, status.st_mtime_ns, status.st_size) for name, status in found)
 
 
 def _watch_all_sources(cache: Any) -> None:
