@@ -12,9 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from epsilometer.training.kernels import inline
 from epsilometer.training.models import Array
 
-DENSE_ABOVE = (
-    0.05  # share of cells that are not 0: there a sum takes .5 to .7 of its dense time, at twice that .7 to .85
-)
+DENSE_ABOVE = 0.05  # share of cells that are not 0; there a sum takes .5 to .7 of its dense time
 TILE = 16  # records, or inputs, that are turned at once: rows of a batch lie so far apart that they share cache lines
 
 Compressed = tuple[NDArray[np.int64], NDArray[np.int32], Array]  # starts, columns, cells
