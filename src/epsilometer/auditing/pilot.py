@@ -21,7 +21,6 @@ from epsilometer.auditing.progress import Progress
 from epsilometer.auditing.runner import prepared_for, run
 from epsilometer.auditing.store import MemoryStore, Store
 from epsilometer.bounds import BestOnSame, ClopperPearson
-from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import OUT, PairedRuns
 from epsilometer.seeds import Stream, seed_of
@@ -29,11 +28,25 @@ from epsilometer.seeds import Stream, seed_of
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """An adversary, what the pilot saw of it, and the bound that its audit can be expected to end in."""
+    """An adversary, what the pilot saw of it, and the bound that its audit can be expected to end in.
+
+    `cautious` is the same with worlds one standard error nearer: who looks best was often lucky, and most often where k
+    is small, since what is expected is divided by k, and so is its error.
+    """
 
     adversary: Adversary
     pilot: PairedRuns
     expected: float
+    cautious: float
+
+    @property
+    def strength(self) -> float:
+        """By how many standard deviations the pilot's worlds lie apart."""
+        gap = float(np.mean(self.pilot.in_scores) - np.mean(self.pilot.out_scores))
+        if gap == 0.0 or math.isnan(gap):
+            return 0.0
+        spread = math.hypot(*_spreads(self.pilot)) / math.sqrt(2.0)
+        return gap / spread if spread > 0 else math.copysign(math.inf, gap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +95,7 @@ def choose_adversary(
     store: Store | None = None,
     executor: Executor | None = None,
 ) -> Choice:
-    """The adversary of whom a pilot expects most; the first of equals.
+    """The adversary of whom a pilot expects most, with caution; the strongest of those of whom it expects the same.
 
     `pilot` is its number of trials per world: a tenth of the plan's, and at least 20, if nothing is said. They are of
     the attack that the audit will play: what is prepared for one (a poison, say) is prepared for the other. Games whose
@@ -107,8 +120,8 @@ def choose_adversary(
         elif game.out_identity:
             played[game.out_identity] = key
         seen = run(trial, progress, store=store, executor=executor, noise_limit=False).evidence.as_pairs()
-        candidates.append(Candidate(adversary, seen, _expected(plan, seen)))
-    best = max(candidates, key=lambda candidate: candidate.expected)
+        candidates.append(Candidate(adversary, seen, _expected(plan, seen), _expected(plan, seen, nearer=1.0)))
+    best = max(candidates, key=lambda candidate: (candidate.cautious, candidate.strength))
     return Choice(replace(plan, adversary=best.adversary), tuple(candidates))
 
 
@@ -117,35 +130,41 @@ def pilot_trials(plan: Plan) -> int:
     return max(20, plan.planned_trials // 10)
 
 
-def _expected(plan: Plan, pilot: PairedRuns) -> float:
-    likely = _likely_scores(pilot, plan.planned_trials)
+def _expected(plan: Plan, pilot: PairedRuns, nearer: float = 0.0) -> float:
+    likely = _likely_scores(pilot, plan.planned_trials, nearer)
     return plan.planned_method.bound(likely, delta=plan.delta, confidence=plan.confidence).epsilon
 
 
-def _likely_scores(pilot: PairedRuns, trials: int) -> PairedRuns:
+def _likely_scores(pilot: PairedRuns, trials: int, nearer: float = 0.0) -> PairedRuns:
     """What so many trials should look like if scores are normal: a pilot is too small for more than that.
 
-    They come in a random order, as trials do: a method that takes them in order would see two sorted worlds otherwise.
+    World 1 lies so many standard errors nearer to world 0 than in the pilot, or upon it. Scores come in a random order,
+    as trials do: a method that takes them in order would see two sorted worlds otherwise.
     """
     quantiles = special.ndtri((np.arange(trials) + 0.5) / trials)
     rng = np.random.default_rng(0)
-    worlds = (pilot.out_scores, pilot.in_scores)
+    out_mean, in_mean = (float(np.mean(scores)) for scores in (pilot.out_scores, pilot.in_scores))
+    out_spread, in_spread = _spreads(pilot)
+    error = math.hypot(out_spread / math.sqrt(len(pilot.out_scores)), in_spread / math.sqrt(len(pilot.in_scores)))
+    if nearer and in_mean > out_mean:
+        in_mean = max(out_mean, in_mean - nearer * error)
     out_scores, in_scores = (
-        float(np.mean(scores)) + spread * rng.permutation(quantiles)
-        for scores, spread in zip(worlds, _spreads(*worlds), strict=True)
+        out_mean + out_spread * rng.permutation(quantiles),
+        in_mean + in_spread * rng.permutation(quantiles),
     )
     return PairedRuns(out_scores, in_scores, pilot.relation, pilot.group_size)
 
 
-def _spreads(out_scores: Floats, in_scores: Floats) -> tuple[float, float]:
+def _spreads(pilot: PairedRuns) -> tuple[float, float]:
     """Standard deviations of both worlds, no further apart than two standard errors can tell.
 
     Of two normal worlds the one that is wider by chance would promise much: whatever lies far out would be its.
     """
-    out_spread, in_spread = (float(np.std(scores, ddof=1)) for scores in (out_scores, in_scores))
+    worlds = pilot.out_scores, pilot.in_scores
+    out_spread, in_spread = (float(np.std(scores, ddof=1)) for scores in worlds)
     if not (math.isfinite(out_spread + in_spread) and min(out_spread, in_spread) > 0):
         return (out_spread if math.isfinite(out_spread) else 0.0), (in_spread if math.isfinite(in_spread) else 0.0)
-    error = math.sqrt(sum(0.5 / (len(scores) - 1) for scores in (out_scores, in_scores)))
+    error = math.sqrt(sum(0.5 / (len(scores) - 1) for scores in worlds))
     ratio = math.log(in_spread / out_spread)
     kept = math.copysign(max(0.0, abs(ratio) - 2 * error), ratio)
     both = math.hypot(out_spread, in_spread)  # stays as it is
