@@ -206,7 +206,7 @@ def clipped_sum(theta, total, records, y, squares, rows, count, widths, clip_nor
     for start in range(0, count, chunk):
         size = min(chunk, count - start)
         if is_sparse:
-            sparse.turn(theta, widths[0], widths[1], turned)
+            sparse.turn_weights(theta, turned)
             sparse.outputs_of(compressed, rows, start, size, turned, tile, values)
         else:
             for r in range(size):  # element by element: an assignment of slices takes twice as long

@@ -11,9 +11,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from epsilometer.training.kernels import inline
 from epsilometer.training.models import Array
+from epsilometer.training.turning import turn
 
 DENSE_ABOVE = 0.05  # share of cells that are not 0; there a sum takes .5 to .7 of its dense time
-TILE = 16  # records, or inputs, that are turned at once: rows of a batch lie so far apart that they share cache lines
+TILE = 16  # records that are turned at once: rows of a batch lie so far apart that they share cache lines
 
 Compressed = tuple[NDArray[np.int64], NDArray[np.int32], Array]  # starts, columns, cells
 
@@ -34,13 +35,10 @@ def nothing(kind: DTypeLike) -> Compressed:
 
 
 @inline
-def turn(source, inputs, outputs, target):
-    """target[i, j] = source[j·inputs + i]"""
-    for begin in range(0, inputs, TILE):
-        end = min(begin + TILE, inputs)
-        for j in range(outputs):
-            for i in range(begin, end):
-                target[i, j] = source[j * inputs + i]
+def turn_weights(theta, turned):
+    """turned[i, j] gets the weight of input i for unit j of the first layer."""
+    inputs, outputs = turned.shape
+    turn(theta, 0, inputs, outputs, inputs, turned.reshape(-1), 0, outputs, False)
 
 
 @inline
@@ -58,9 +56,7 @@ def outputs_of(compressed, rows, start, size, weights, tile, here):
                 value, weight = cells[cell], weights[columns[cell]]
                 for j in range(outputs):
                     out[j] += value * weight[j]
-        for j in range(outputs):
-            for r in range(begin, end):
-                here[j, r] = tile[r - begin, j]
+        turn(tile.reshape(-1), 0, outputs, end - begin, outputs, here.reshape(-1), begin, here.shape[1], False)
 
 
 @inline
@@ -73,18 +69,11 @@ def add_gradients(compressed, rows, start, size, errors, tile, turned, beta, tot
             turned[i, j] = 0
     for begin in range(0, size, TILE):
         end = min(begin + TILE, size)
-        for j in range(outputs):
-            for r in range(begin, end):
-                tile[r - begin, j] = errors[j, r]
+        turn(errors.reshape(-1), begin, errors.shape[1], outputs, end - begin, tile.reshape(-1), 0, outputs, False)
         for r in range(begin, end):
             error, row = tile[r - begin], rows[start + r]
             for cell in range(starts[row], starts[row + 1]):
                 value, sums = cells[cell], turned[columns[cell]]
                 for j in range(outputs):
                     sums[j] += value * error[j]
-    for begin in range(0, inputs, TILE):
-        end = min(begin + TILE, inputs)
-        for j in range(outputs):
-            for i in range(begin, end):
-                at = j * inputs + i
-                total[at] = turned[i, j] if beta == 0.0 else total[at] + turned[i, j]
+    turn(turned.reshape(-1), 0, outputs, inputs, outputs, total, 0, inputs, beta != 0.0)
