@@ -198,7 +198,8 @@ def test_an_observer_cannot_change_the_training(subject: DpSgdTraining, data: Da
 def test_what_is_inserted_is_trained_on(subject: DpSgdTraining, data: Dataset) -> None:
     plain, size = Insertion(data), subject.network.parameters
     changed = [
-        replace(plain, data=data.without(0)),
+        replace(plain, whole=data.without(0)),
+        replace(plain, rows=np.arange(1, len(data))),
         replace(plain, start=np.ones(size)),
         replace(plain, gradient=np.eye(size)[0]),
         replace(plain, additions=lambda _: (np.array([0, 0]), np.array([0.5, 0.5]))),

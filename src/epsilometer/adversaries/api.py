@@ -70,11 +70,12 @@ class Api(Adversary):
             return Game(relation, insert, lambda: final_loss(subject.loss, target))
 
         def drawn(seed: np.random.SeedSequence) -> Game:
-            """World 1 is the data as they are; world 0 is made where it is played: it is another one in every trial."""
+            """World 1 is the data as they are; world 0 lacks another record in every trial."""
             target = natural_target(data, None, seed)
             if relation is Relation.REPLACE:
                 return between(target.inserted(data, relation), target)
-            return between(lambda world, _: Insertion(data if world else data.without(target.row)), target)
+            others = np.delete(np.arange(len(data)), target.row)
+            return between(lambda world, _: Insertion(data, rows=None if world else others), target)
 
         if self.record == RANDOM:
             return drawn_games(relation, drawn)

@@ -92,11 +92,12 @@ class Canaries(Adversary):
         data, rows, wrong = subject.data, prepared["rows"], prepared["wrong"]
         labels = data.y.copy()
         labels[rows] = wrong
+        mislabelled = Dataset(data.name, data.x, labels, data.classes)
 
         def insert(coins: Coins, _: np.random.SeedSequence) -> Insertion:
             kept = np.ones(len(data), bool)
             kept[rows[~coins]] = False
-            return Insertion(Dataset(data.name, data.x[kept], labels[kept], data.classes))
+            return Insertion(mislabelled, rows=np.flatnonzero(kept))
 
         def observe() -> Observer:
             if self.sees == "model":

@@ -11,7 +11,6 @@ from epsilometer import checks
 from epsilometer.adversaries.final_model import FinalOutputs
 from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.claims import Floats, Relation
-from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Coins, OneRun
 from epsilometer.subjects import Insertion, Sees, Subject, ThreatModel
@@ -58,7 +57,7 @@ class MembershipAttack(Adversary):
 
         def insert(coins: Coins, _: np.random.SeedSequence) -> Insertion:
             kept = np.sort(np.concatenate([others, tossed[coins]]))
-            return Insertion(Dataset(data.name, data.x[kept], data.y[kept], data.classes))
+            return Insertion(data, rows=kept)
 
         def below_mean(outputs: Array) -> Floats:
             losses = record_losses(outputs, data.y, subject.loss)

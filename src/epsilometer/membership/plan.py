@@ -181,7 +181,7 @@ class MembershipPlan:
             assert self.training is not None
             data, looking = self.data, [_Looking(self) for _ in rest]
             members = [self.member(index) for _, index in rest]
-            insertions = [Insertion(data.taken(member)) for member in members]
+            insertions = [Insertion(data, rows=np.flatnonzero(member)) for member in members]
             self.training.run(insertions, Seeds(self.seed, rest), looking)
             seen |= {trial: one.score() for trial, one in zip(rest, looking, strict=True)}
         return [seen[trial] for trial in trials]

@@ -154,7 +154,7 @@ class DpSgdTraining(Subject):
     ) -> None:
         seats = [_Seat(self.network, *both) for both in zip(insertions, observers, strict=True)]
         train_many(
-            self.recipe, [one.data for one in insertions], seeds, seats, noise_scale=self.faults.noise_scale
+            self.recipe, [one.whole for one in insertions], seeds, seats, noise_scale=self.faults.noise_scale
         )  # fmt: skip
 
     def rehearse(
@@ -192,7 +192,8 @@ class _Seat(Watcher):
 
     def __init__(self, network: Network | ModuleNetwork, insertion: Insertion, observer: Observer) -> None:
         self._network, self._insertion, self._observer = network, insertion, observer
-        self.inserted, self.poisoner, self.start = insertion.gradient, insertion.poisoner, insertion.start
+        self.inserted, self.poisoner = insertion.gradient, insertion.poisoner
+        self.start, self.rows = insertion.start, insertion.rows
         self.probe = observer.probe
         acts = insertion.additions is not None or insertion.poisoner is not None
         self.stepwise = observer.stepwise or acts

@@ -6,6 +6,7 @@ whatever its score says about the world, it has learned from the training.
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -53,16 +54,23 @@ class Differentiable(Protocol):
 class Insertion:
     """What is put into one training: its data and, where the subject grants more, gradients and initial weights.
 
+    Its data are `whole`, or the records of it at `rows`, in this order: `data`, which is copied only if somebody asks
+    for it, since a game that leaves other records out in every trial would take longer to copy than to train.
     `gradient`, of norm ≤ clip_norm, is sampled like one more record; `additions` gives for every step what is added to
     the sum of clipped gradients; `poisoner` makes one record anew before every step, and is shared by all trainings
     that it makes records for; `start` is where the training starts.
     """
 
-    data: Any  # of the subject's own kind
+    whole: Any  # of the subject's own kind
     gradient: Array | None = None
     additions: Callable[[int], Addition] | None = None
     poisoner: Poisoner | None = None
     start: Array | None = None
+    rows: NDArray[np.int64] | None = None
+
+    @functools.cached_property
+    def data(self) -> Any:
+        return self.whole if self.rows is None else self.whole.taken(self.rows)
 
 
 class Observer(ABC):

@@ -194,6 +194,14 @@ def _shuffle(rows, words, records, places):
 
 
 @kernel
+def choose(rows, begin, count, members, chosen):
+    """`chosen` gets the sampled rows: as rows of all data, if only those at `members` are in the training."""
+    for r in range(count):
+        row = rows[begin + r]
+        chosen[r] = members[row] if len(members) > 0 else row
+
+
+@kernel
 def clipped_sum(theta, total, records, y, squares, rows, count, widths, clip_norm, shape, work, gemm):
     """The sum of clipped gradients of the sampled records, into `total`."""
     x, compressed = records
@@ -438,13 +446,15 @@ def noisy_step(theta, total, noise, key, step, spread, rate, inverse_batch, upda
 @kernel
 def train_steps(
     steps, theta, total, noise, records, y, squares, widths, key, threshold, batch, clip_norm, spread, rates,
-    inverse_batch, sampling, shape, update, first, second, words, rows, work, gemm, inserted, probe, seen,
+    inverse_batch, sampling, shape, update, first, second, words, rows, members, chosen, work, gemm, inserted, probe,
+    seen,
 ):  # fmt: skip
     """One training from beginning to end; `seen[t]` gets ⟨noisy sum, probe⟩ of each step."""
     coin = np.empty(4, np.uint32)
     for step in range(steps):
         begin, count = sample_rows(sampling, key, step, threshold, batch, words, rows)
-        clipped_sum(theta, total, records, y, squares, rows[begin:], count, widths, clip_norm, shape, work, gemm)
+        choose(rows, begin, count, members, chosen)
+        clipped_sum(theta, total, records, y, squares, chosen, count, widths, clip_norm, shape, work, gemm)
         if len(inserted) > 0:
             fill_words(key, COIN, step, coin)
             if np.uint64(coin[0]) < threshold:

@@ -51,8 +51,10 @@ class CompiledTrainer:
         prepared = _prepared if poisoner is None else self._own_records
         records, y, squares = prepared(data, start.dtype.name)
         compressed = len(records[1][0]) > 0
-        total, noise, words, work = self._scratch(network, len(data), compressed, start.dtype.name)
-        theta, rows = _aligned_copy(start), np.zeros(len(data) + 1, np.int64)
+        members = np.zeros(0, np.int64) if watcher.rows is None else np.ascontiguousarray(watcher.rows, np.int64)
+        size = len(data) if watcher.rows is None else len(members)
+        total, noise, words, work = self._scratch(network, size, compressed, start.dtype.name)
+        theta, rows, chosen = _aligned_copy(start), *np.zeros((2, size + 1), np.int64)
         widths = np.array(network.widths, dtype=np.int64)
         gemm = blas.product_addresses()[0 if start.dtype == np.float32 else 1]
         clip, spread = real(recipe.clip_norm), real(self._spread)
@@ -68,18 +70,19 @@ class CompiledTrainer:
                 compiled.train_steps(
                     recipe.steps, theta, total, noise, records, y, squares, widths, key, self._threshold, self._batch,
                     clip, spread, self._rates, self._inverse_batch, self._sampling, shape, self._update, first, second,
-                    words, rows, work, gemm, inserted, probe, projections,
+                    words, rows, members, chosen, work, gemm, inserted, probe, projections,
                 )  # fmt: skip
             return theta, projections
         for step in range(recipe.steps):
             watcher.before(step, theta)
             begin, count = compiled.sample_rows(self._sampling, key, step, self._threshold, self._batch, words, rows)
+            compiled.choose(rows, begin, count, members, chosen)
             poison = None
-            if poisoner is not None and poisoner.row in rows[begin : begin + count]:
+            if poisoner is not None and poisoner.row in chosen[:count]:
                 poison = yield step, theta
             with _replaced(records[0], y, squares, poisoner, poison), blas.one_thread():
                 compiled.clipped_sum(
-                    theta, total, records, y, squares, rows[begin:], count, widths, clip, shape, work, gemm
+                    theta, total, records, y, squares, chosen, count, widths, clip, shape, work, gemm
                 )  # fmt: skip
             if watcher.inserted is not None and threefry.tossed(key, step, recipe.sample_rate):
                 total += inserted
@@ -100,7 +103,7 @@ def _scratch(
 ) -> tuple[Array, Array, Array, tuple[Array, ...]]:
     """Memory for a gradient sum, noise, words that choose a batch, and what a batch passes through."""
     total, noise = _aligned((network.parameters,), precision), _aligned((_fours(network.parameters),), np.float32)
-    chunk, units, layers = min(CHUNK, _sixteens(records)), sum(network.widths[1:]), len(network.widths) - 1
+    chunk, units, layers = min(CHUNK, _sixteens(max(records, 1))), sum(network.widths[1:]), len(network.widths) - 1
     inputs, outputs = network.widths[:2]
     batch, tile, turned = (0, sparse.TILE, inputs) if compressed else (chunk, 0, 0)
     shapes = (

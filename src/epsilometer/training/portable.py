@@ -34,7 +34,8 @@ class PortableTrainer:
         for step in range(recipe.steps):
             if watcher.stepwise:
                 watcher.before(step, parameters)
-            rows = sample(recipe, key, step, len(data))
+            rows = sample(recipe, key, step, len(data if watcher.rows is None else watcher.rows))
+            rows = rows if watcher.rows is None else watcher.rows[rows]
             x, y = data.x[rows].astype(parameters.dtype), data.y[rows]
             if poisoner is not None and poisoner.row in rows:
                 x[rows == poisoner.row], y[rows == poisoner.row] = yield step, parameters

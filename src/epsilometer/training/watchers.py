@@ -30,7 +30,8 @@ class Watcher:
 
     Two powers cost next to nothing, since compiled loops have them built in: `inserted`, a crafted gradient of
     norm ≤ clip_norm that is sampled like one more record, and `probe`, a direction on which every noisy sum is
-    projected. So has `start`, the weights that the training starts from, where the adversary may choose them. A watcher
+    projected. So has `start`, the weights that the training starts from, where the adversary may choose them, and
+    `rows`, those records of the data that the training has, in this order (left out: all). A watcher
     that wants to act in every step says so (`stepwise`) and pays for it; only such a one may have a `poisoner`, which
     is shared by the watchers of all trainings that it makes records for.
     """
@@ -38,6 +39,7 @@ class Watcher:
     inserted: Array | None = None
     probe: Array | None = None
     start: Array | None = None
+    rows: NDArray[np.int64] | None = None
     poisoner: Poisoner | None = None
     stepwise: bool = False
 
