@@ -20,11 +20,12 @@ chromium:  ## for tests of reports in a real browser: Debian's, where there is n
 	&& { apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends chromium; } </dev/null >/dev/null; } \
 	|| echo "NO BROWSER: tests of reports in a real browser will be skipped; install Chromium, or set CHROMIUM to its path" >&2
 
+# One process more than CI has cores: many tests wait for programs that they start, kill or watch.
 test: lint chromium  ## everything that CI runs
-	$(BIN)/python -m pytest -n 2 -m "not full"
+	$(BIN)/python -m pytest -n 3 -m "not full"
 
 test-full: lint chromium  ## also the long statistical tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3
 
 bench: $(VENV)/.dev  ## side by side with peers, one table a subject
 	$(BIN)/python benchmarks/engine.py --write benchmarks/RESULTS.md

@@ -54,7 +54,7 @@ def outcome(where: Path) -> dict:
     return {key: value for key, value in found.items() if key not in ("seconds", "command")}
 
 
-@pytest.mark.parametrize("times", [4, pytest.param(20, marks=pytest.mark.full)])
+@pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.full)])
 def test_a_driver_killed_many_times_ends_like_one_that_was_not(where: Path, times: int) -> None:
     """Every other time at a random moment of its start, and else soon after new results were stored, so that it is cut
     short for certain: a tenth of a second plays far fewer trials than are left."""
