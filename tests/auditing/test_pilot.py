@@ -65,8 +65,7 @@ def test_nothing_but_the_adversary_changes() -> None:
             assert getattr(choice.plan, field.name) == getattr(asked, field.name), field.name
     assert [candidate.adversary for candidate in choice.candidates] == FOUR
     assert choice.chosen.adversary == choice.plan.adversary
-    assert choice.chosen.cautious == max(candidate.cautious for candidate in choice.candidates)
-    assert all(candidate.cautious <= candidate.expected for candidate in choice.candidates)
+    assert choice.chosen.expected == max(candidate.expected for candidate in choice.candidates)
     assert asked.adversary == ClipBkd()  # and the plan that was given stays as it was
 
 
@@ -80,7 +79,7 @@ def test_who_does_more_is_chosen() -> None:
 def test_the_strongest_of_equals_is_chosen() -> None:
     """None is expected to prove anything at such noise; who lies further apart may yet."""
     choice = choose_adversary(plan(1000.0), FOUR, pilot=10)
-    assert {candidate.cautious for candidate in choice.candidates} == {0.0}
+    assert {candidate.expected for candidate in choice.candidates} == {0.0}
     assert choice.chosen.strength == max(candidate.strength for candidate in choice.candidates)
 
 
@@ -98,7 +97,7 @@ def test_the_strength_of_worlds_without_spread_is_a_number(out_score: float, in_
     """Numbers compare; what is not a number would be chosen or not by its place."""
     seen = PairedRuns(np.full(10, out_score), np.full(10, in_score), Relation.REPLACE)
     with np.errstate(invalid="ignore"):
-        assert pilot.Candidate(ClipBkd(), seen, 0.0, 0.0).strength == strength
+        assert pilot.Candidate(ClipBkd(), seen, 0.0).strength == strength
 
 
 def test_caution_chooses_better() -> None:
@@ -115,7 +114,7 @@ def test_caution_chooses_better() -> None:
     def after(gap: float, nearer: float) -> float:
         return pilot._expected(asked, PairedRuns(spread, spread + gap, Relation.REPLACE), nearer)
 
-    assert after(1.0, 1.0) == pytest.approx(after(1.0 - error, 0.0), rel=1e-6)
+    assert after(1.0, pilot.CAUTION) == pytest.approx(after(1.0 - error, 0.0), rel=1e-6)
     promised = [after(gap, 0.0) for gap in gaps]  # by one copy; k of them prove the kth part, or little more
     shares = {}
     for nearer in (0.0, 1.0):
@@ -143,7 +142,7 @@ def test_worlds_that_lie_apart_are_cut_between_them() -> None:
     for spreads in ((1e-3, 1e-3), (1e-3, 0.1), (0.0, 0.0)):
         seen = PairedRuns(rng.normal(0, spreads[0], 10), rng.normal(1, spreads[1], 10), Relation.REPLACE)
         asked = plan()
-        choice = pilot.Choice(asked, (pilot.Candidate(asked.adversary, seen, 1.0, 1.0),))
+        choice = pilot.Choice(asked, (pilot.Candidate(asked.adversary, seen, 1.0),))
         assert 0.3 < choice.threshold < 0.7, spreads
 
 
@@ -151,7 +150,7 @@ def test_worlds_that_overlap_are_cut_where_most_is_proved() -> None:
     rng = np.random.default_rng(0)
     seen = PairedRuns(rng.normal(size=50), rng.normal(1.5, 1, 50), Relation.REPLACE)
     asked = plan(trials=500)
-    threshold = pilot.Choice(asked, (pilot.Candidate(asked.adversary, seen, 1.0, 1.0),)).threshold
+    threshold = pilot.Choice(asked, (pilot.Candidate(asked.adversary, seen, 1.0),)).threshold
     audit = PairedRuns(rng.normal(size=500), rng.normal(1.5, 1, 500))
 
     def proved(cut: float) -> float:

@@ -15,7 +15,7 @@ from epsilometer.adversaries import Api, Canaries, ClipBkd, MembershipAttack, St
 from epsilometer.auditing import MemoryStore, Outcome, Plan, run
 from epsilometer.auditing.foreign import NotIndependent
 from epsilometer.auditing.replay import ReplayDiffers
-from epsilometer.claims import PointClaim
+from epsilometer.claims import PointClaim, Relation
 from epsilometer.data import Dataset, own_data
 from epsilometer.errors import InvalidInput
 from epsilometer.subjects import CallableTraining, Entry, Released, TrainingFailed
@@ -42,6 +42,33 @@ def noisy_here():
         return noisy(data, seed)
 
     return train
+
+
+@pytest.mark.parametrize(
+    "adversary", [Api(), Api("random"), ClipBkd(), MembershipAttack(10), Canaries(10, kind="records", sees="model")]
+)
+def test_every_game_gives_records_in_their_own_shape(adversary) -> None:
+    """What a model is asked about has it as well: one that is trained on rows and asked about images knows nothing."""
+    images = Dataset("images", RNG.random((40, 6)), np.arange(40) % 2, 2, shape=(1, 2, 3))
+    trained, asked = set(), set()
+
+    def train(data, seed):
+        trained.add(data.x.shape[1:])
+
+        def model(x):
+            asked.add(np.shape(x)[1:])
+            return np.zeros((len(x), 2))
+
+        return model
+
+    subject = CallableTraining(train, images)
+    game = adversary.game(subject, Relation.ADD_REMOVE, SEED)
+    sides = np.ones((2, 10), bool) if game.scores > 1 else (0, 1)
+    seeds = SEED.spawn(2)
+    insertions, observers = zip(*game.parties(sides, seeds, seeds), strict=True)
+    subject.run(insertions, seeds, observers)
+    assert [np.size(observer.score()) for observer in observers] == [game.scores] * 2
+    assert trained == asked == {(1, 2, 3)}
 
 
 @pytest.mark.parametrize(

@@ -90,9 +90,7 @@ class Canaries(Adversary):
         if self.kind == "gradients":
             return self._gradients(subject, relation, prepared["places"])
         data, rows, wrong = subject.data, prepared["rows"], prepared["wrong"]
-        labels = data.y.copy()
-        labels[rows] = wrong
-        mislabelled = Dataset(data.name, data.x, labels, data.classes)
+        mislabelled = data.with_rows(rows, data.x[rows], wrong)
 
         def insert(coins: Coins, _: np.random.SeedSequence) -> Insertion:
             kept = np.ones(len(data), bool)

@@ -25,19 +25,20 @@ from epsilometer.errors import InvalidInput
 from epsilometer.evidence import OUT, PairedRuns
 from epsilometer.seeds import Stream, seed_of
 
+CAUTION = 1.0  # standard errors
+
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """An adversary, what the pilot saw of it, and the bound that its audit can be expected to end in.
+    """An adversary, what the pilot saw of it, and the bound that its audit can be expected to end in, with caution.
 
-    `cautious` is the same with worlds one standard error nearer: who looks best was often lucky, and most often where k
-    is small, since what is expected is divided by k, and so is its error.
+    That is, if worlds lie one standard error nearer than they were seen: who looks best was often lucky, and most often
+    where k is small, since what is expected is divided by k, and so is its error.
     """
 
     adversary: Adversary
     pilot: PairedRuns
     expected: float
-    cautious: float
 
     @property
     def strength(self) -> float:
@@ -120,8 +121,8 @@ def choose_adversary(
         elif game.out_identity:
             played[game.out_identity] = key
         seen = run(trial, progress, store=store, executor=executor, noise_limit=False).evidence.as_pairs()
-        candidates.append(Candidate(adversary, seen, _expected(plan, seen), _expected(plan, seen, nearer=1.0)))
-    best = max(candidates, key=lambda candidate: (candidate.cautious, candidate.strength))
+        candidates.append(Candidate(adversary, seen, _expected(plan, seen, CAUTION)))
+    best = max(candidates, key=lambda candidate: (candidate.expected, candidate.strength))
     return Choice(replace(plan, adversary=best.adversary), tuple(candidates))
 
 

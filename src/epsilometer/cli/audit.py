@@ -177,7 +177,7 @@ def _decided(
         return next((one for one in plans if one.fingerprint() == begun), plan)
     with nullcontext() if out is None else pilot_directory(out) as store:
         choice = choose_adversary(plan, rivals, progress=told, store=store, executor=executor)
-    expected = ", ".join(f"{one.adversary}: ε ≥ {one.cautious:.3g}" for one in choice.candidates)
+    expected = ", ".join(f"{one.adversary}: ε ≥ {one.expected:.3g}" for one in choice.candidates)
     say(f"a pilot of {len(choice.chosen.pilot.out_scores)} trials per world expects, with caution, {expected}")
     return choice.plan
 

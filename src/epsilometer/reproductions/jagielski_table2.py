@@ -56,7 +56,7 @@ def _measure(cell: Cell, session: Session) -> Row:
             "pld_replace": account(mechanism, DELTA, Relation.REPLACE).epsilon,
             "threshold": bounds["threshold"],
             "papers_threshold": bounds["papers_threshold"],
-            "pilot": {str(c.adversary.group_size): c.cautious for c in choice.candidates},
+            "pilot_with_caution": {str(c.adversary.group_size): c.expected for c in choice.candidates},
             "trials": session.trials,
             "delta": DELTA,
             "confidence": CONFIDENCE,

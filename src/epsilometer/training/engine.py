@@ -134,11 +134,13 @@ def _check_trial(
         raise InvalidInput("sampling", recipe.sampling, "poisson or full for an inserted gradient, which tosses a coin")
     if backend == "compiled" and not isinstance(network, Network):
         raise InvalidInput("backend", backend, "auto or portable for a torch module")
-    rows = np.arange(len(data)) if watcher.rows is None else np.asarray(watcher.rows)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu" or not ((rows >= 0) & (rows < len(data))).all():
-        raise InvalidInput("rows", f"shape {rows.shape}", f"row numbers from 0 to {len(data) - 1}")
-    if recipe.sampling == "fixed-size" and recipe.batch_size > len(rows):
-        raise InvalidInput("sample_rate", recipe.sample_rate, f"a batch of at most the {len(rows)} records")
+    records = len(data)
+    if watcher.rows is not None:
+        rows, records = watcher.rows, len(watcher.rows)
+        if rows.ndim != 1 or rows.dtype.kind not in "iu" or not ((rows >= 0) & (rows < len(data))).all():
+            raise InvalidInput("rows", f"shape {rows.shape}", f"row numbers from 0 to {len(data) - 1}")
+    if recipe.sampling == "fixed-size" and recipe.batch_size > records:
+        raise InvalidInput("sample_rate", recipe.sample_rate, f"a batch of at most the {records} records")
     if watcher.poisoner is not None and not (watcher.stepwise and 0 <= watcher.poisoner.row < len(data)):
         expected = f"a row of the {len(data)} records, and a stepwise watcher"
         raise InvalidInput("poisoner", f"row {watcher.poisoner.row}", expected)

@@ -13,7 +13,7 @@ from epsilometer.training.kernels import inline
 from epsilometer.training.models import Array
 from epsilometer.training.turning import turn
 
-DENSE_ABOVE = 0.05  # share of cells that are not 0; there a sum takes .5 to .7 of its dense time
+DENSE_ABOVE = 0.05  # share of all data's cells that are not 0; there a sum takes .5 to .7 of its dense time
 TILE = 16  # records that are turned at once: rows of a batch lie so far apart that they share cache lines
 
 Compressed = tuple[NDArray[np.int64], NDArray[np.int32], Array]  # starts, columns, cells
