@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -27,9 +28,10 @@ class StaticPoison(Adversary):
 
     Candidates are a random record of the data; the same, and a blank one, with the label that is least likely; and the
     record moved to where the models' loss of its label is larger, within the data's range. Each is tried by training
-    the models again with it: what counts is by how much that lowers its loss, in standard deviations of the loss
-    without it. The score is minus the poison's loss at the final model. Under `replace` world 0 has the poison with
-    the likeliest other label. Where features of a frozen network are trained on, the poison is a vector of features.
+    the models again with it: what counts is by how much that lowers its loss, less one standard error (among a few
+    models who looks best was often lucky), in standard deviations of the loss. The score is minus the poison's loss at
+    the final model. Under `replace` world 0 has the poison with the likeliest other label. Where features of a frozen
+    network are trained on, the poison is a vector of features.
 
     `shadow_data` is "same": shadow models are trained on the data themselves, and the random record is one of theirs;
     or "held-out", as in the paper, whose adversary does not know the data: on as many records that the data hold out,
@@ -83,8 +85,10 @@ def static_poison(
     def effect(target: Target) -> float:
         """Of its presence, in standard deviations: the same noise with and without it tells it from few models."""
         without = losses(target, models)
-        present = subject.rehearse(others.plus(target.x, target.label), seeds)
-        return float(np.mean(without - losses(target, present))) / max(float(np.std(without, ddof=1)), 1e-12)
+        present = losses(target, subject.rehearse(others.plus(target.x, target.label), seeds))
+        lowered, spread = without - present, math.sqrt(np.var(without, ddof=1) + np.var(present, ddof=1))
+        error = float(np.std(lowered, ddof=1)) / math.sqrt(shadows)
+        return (float(np.mean(lowered)) - error) / max(spread, 1e-12)
 
     blank = np.zeros_like(start.x)
     candidates = [
