@@ -286,7 +286,7 @@ def test_table_2_interrupted_and_resumed_is_the_same(
     details = whole.details
     assert (whole.paper, details["noise_multiplier"], details["pld_replace"]) == (4.54, 0.0, math.inf)
     assert details["k"] in (1, 2, 4, 8)
-    assert set(details["pilot"]) == {"1", "2", "4", "8"}
+    assert set(details["pilot_with_caution"]) == {"1", "2", "4", "8"}
     assert whole.measured > 0.5  # no noise: by 20 trials alone, 1.19 for k = 1
     assert 0 < details["papers_rule"] <= whole.measured + 1e-3  # δ = 0 there, 1e-5 here
     assert 0.5 < details["train_accuracy"] <= 1.0

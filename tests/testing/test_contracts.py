@@ -57,7 +57,7 @@ class TwoRecords(Api):
 
         def insert(world: int, seed: np.random.SeedSequence) -> Insertion:
             found = game.insert(world, seed)
-            return found if world else replace(found, data=found.data.without(0))
+            return found if world else replace(found, whole=found.data.without(0))
 
         return replace(game, insert=insert)
 

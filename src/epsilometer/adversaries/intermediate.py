@@ -9,8 +9,8 @@ import numpy as np
 
 from epsilometer import checks
 from epsilometer.adversaries.game import Adversary, Game, Prepared
-from epsilometer.adversaries.held_out import read_of, require_source
-from epsilometer.adversaries.static_poison import static_poison
+from epsilometer.adversaries.held_out import require_source
+from epsilometer.adversaries.static_poison import read_by_shadows, static_poison
 from epsilometer.adversaries.target import STATISTICS, Checkpoints, Target
 from epsilometer.claims import Relation
 from epsilometer.errors import unknown_name
@@ -40,7 +40,7 @@ class Intermediate(Adversary):
         require_source("shadow_data", self.shadow_data)
 
     def reads(self, data: Any) -> dict[str, Any]:
-        return read_of(data, self.shadow_data)
+        return read_by_shadows(data, self.shadow_data)
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         return static_poison(subject, relation, self.shadows, self.shadow_data, seed).prepared()
