@@ -15,6 +15,7 @@ from numba.extending import intrinsic, register_jitable
 
 from epsilometer.training import sparse
 from epsilometer.training import threefry as portable
+from epsilometer.training.exponential import as_bits, as_float, exponential
 from epsilometer.training.kernels import inline, kernel
 from epsilometer.training.models import AUTOMATIC_STABILITY
 from epsilometer.training.optimizers import ADAM_BETAS, ADAM_STABILITY
@@ -32,19 +33,11 @@ FLAT, PER_LAYER, AUTOMATIC = 0, 1, 2
 SGD, MOMENTUM, ADAM = 0, 1, 2
 POISSON, FULL, SHUFFLE, FIXED_SIZE = 0, 1, 2, 3
 NO, YES = ord("N"), ord("T")  # transpose?
+CHUNK = 1024  # records that are handled at once; larger batches are handled in several goes
+MANY_CLASSES = 20  # from here on softmax takes long; with fewer, stored runs go on bit by bit with the C library's eˣ
 
 
 # ---------------------------------------------------------------------------------------------- intrinsics
-@intrinsic
-def _as_float(typing, word):
-    return types.float32(types.uint32), lambda _, builder, __, args: builder.bitcast(args[0], ir.FloatType())
-
-
-@intrinsic
-def _as_bits(typing, number):
-    return types.uint32(types.float32), lambda _, builder, __, args: builder.bitcast(args[0], ir.IntType(32))
-
-
 @intrinsic
 def _root(typing, number):
     def generate(_, builder, __, args):
@@ -98,9 +91,9 @@ _SQRT_HALF_BITS = u32(0x3F3504F3)
 @inline
 def _radius(word):
     """√(−2 ln u) for u = (word + ½)·2⁻³²."""
-    offset = u32(_as_bits((f32(word) + _HALF) * _UNIT) - _SQRT_HALF_BITS)
-    exponent = f32(i32(offset) >> i32(23))
-    x = _as_float(u32(u32(offset & u32(0x007FFFFF)) + _SQRT_HALF_BITS)) - _ONE
+    offset = u32(as_bits((f32(word) + _HALF) * _UNIT) - _SQRT_HALF_BITS)
+    exponent = f32(i32(i32(offset) >> i32(23)))
+    x = as_float(u32(u32(offset & u32(0x007FFFFF)) + _SQRT_HALF_BITS)) - _ONE
     p = ((((((_L7 * x + _L6) * x + _L5) * x + _L4) * x + _L3) * x + _L2) * x + _L1) * x + _L0
     log = x - _HALF * x * x + x * x * x * p + exponent * _LN2
     return _root(-_TWO * min(log, f32(0.0)))
@@ -110,18 +103,16 @@ def _radius(word):
 def _direction(word):
     """Cosine and sine of 2π·word·2⁻³²: nearest quarter turn, and the rest in [−π/4, π/4]."""
     shifted = u32(word + u32(0x20000000))
-    quarter = shifted >> u32(30)
-    x = f32(i32(shifted & u32(0x3FFFFFFF)) - i32(0x20000000)) * _TURN
+    quarter = u32(shifted >> u32(30))
+    x = f32(i32(i32(shifted & u32(0x3FFFFFFF)) - i32(0x20000000))) * _TURN
     z = x * x
     sine = x + x * z * ((_S2 * z + _S1) * z + _S0)
     cosine = _ONE - _HALF * z + z * z * ((_C2 * z + _C1) * z + _C0)
-    odd = (quarter & u32(1)) != u32(0)
+    odd = u32(quarter & u32(1)) != u32(0)
     a = sine if odd else cosine
     b = cosine if odd else sine
-    return (
-        -a if ((quarter + u32(1)) & u32(2)) != u32(0) else a,
-        -b if (quarter & u32(2)) != u32(0) else b,
-    )
+    a_sign, b_sign = u32(u32(quarter + u32(1)) & u32(2)), u32(quarter & u32(2))
+    return as_float(u32(as_bits(a) ^ u32(a_sign << u32(30)))), as_float(u32(as_bits(b) ^ u32(b_sign << u32(30))))
 
 
 @kernel
@@ -208,7 +199,7 @@ def clipped_sum(theta, total, records, y, squares, rows, count, widths, clip_nor
     batch, values, errors, norms, scale, tile, turned = work
     activation, loss, clipping = shape
     is_sparse = len(compressed[0]) > 0
-    chunk = values.shape[1]
+    chunk = min(CHUNK, values.shape[1])
     if count == 0:
         total[:] = 0
     for start in range(0, count, chunk):
@@ -300,8 +291,13 @@ def _softmax(logits, out, size, largest, norm):
         for r in range(size):
             largest[r] = max(largest[r], logits[j, r])
     for j in range(len(logits)):
+        if len(logits) >= MANY_CLASSES:
+            for r in range(size):
+                out[j, r] = exponential(logits[j, r] - largest[r])
+        else:
+            for r in range(size):
+                out[j, r] = np.exp(logits[j, r] - largest[r])
         for r in range(size):
-            out[j, r] = np.exp(logits[j, r] - largest[r])
             norm[r] += out[j, r]
     for r in range(size):
         norm[r] = logits.dtype.type(1) / norm[r]
@@ -405,14 +401,33 @@ def _sum_gradients(total, values, errors, widths, size, beta, gemm):
             under = values[below : below + inputs]
             _product(gemm, YES, NO, inputs, outputs, size, under, stride, error, stride, beta, total[at:], inputs)
         at += inputs * outputs
-        for j in range(outputs):
-            row = error[j]
-            bias = total.dtype.type(0)
-            for r in range(size):
-                bias += row[r]
-            total[at + j] = bias if beta == 0.0 else total[at + j] + bias
+        _sum_rows(error, size, beta, total[at : at + outputs])
         at += outputs
         below, top = top, top + outputs
+
+
+@inline
+def _sum_rows(error, size, beta, out):
+    """out[j] gets β times itself and the sum of row j, from left to right.
+
+    Eight rows at a time: in one row every addition waits for the one before it.
+    """
+    zero = out.dtype.type(0)
+    whole = len(out) - len(out) % 8
+    for j in range(0, whole, 8):
+        r0, r1, r2, r3 = error[j], error[j + 1], error[j + 2], error[j + 3]
+        r4, r5, r6, r7 = error[j + 4], error[j + 5], error[j + 6], error[j + 7]
+        s0, s1, s2, s3, s4, s5, s6, s7 = zero, zero, zero, zero, zero, zero, zero, zero
+        for r in range(size):
+            s0, s1, s2, s3 = s0 + r0[r], s1 + r1[r], s2 + r2[r], s3 + r3[r]
+            s4, s5, s6, s7 = s4 + r4[r], s5 + r5[r], s6 + r6[r], s7 + r7[r]
+        for i, found in enumerate((s0, s1, s2, s3, s4, s5, s6, s7)):
+            out[j + i] = found if beta == 0.0 else out[j + i] + found
+    for j in range(whole, len(out)):
+        row, found = error[j], zero
+        for r in range(size):
+            found += row[r]
+        out[j] = found if beta == 0.0 else out[j] + found
 
 
 @kernel

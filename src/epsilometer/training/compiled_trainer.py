@@ -28,7 +28,6 @@ _ACTIVATIONS = {"relu": compiled.RELU, "tanh": compiled.TANH}
 _LOSSES = {"cross-entropy": compiled.CROSS_ENTROPY, "logistic": compiled.LOGISTIC, "squared": compiled.SQUARED}
 _CLIPPINGS = {"flat": compiled.FLAT, "per-layer": compiled.PER_LAYER, "automatic": compiled.AUTOMATIC}
 _OPTIMIZERS = {"sgd": compiled.SGD, "momentum": compiled.MOMENTUM, "adam": compiled.ADAM}
-CHUNK = 1024  # records that are handled at once; larger batches are handled in several goes
 
 
 class CompiledTrainer:
@@ -103,7 +102,8 @@ def _scratch(
 ) -> tuple[Array, Array, Array, tuple[Array, ...]]:
     """Memory for a gradient sum, noise, words that choose a batch, and what a batch passes through."""
     total, noise = _aligned((network.parameters,), precision), _aligned((_fours(network.parameters),), np.float32)
-    chunk, units, layers = min(CHUNK, _sixteens(max(records, 1))), sum(network.widths[1:]), len(network.widths) - 1
+    chunk = _apart(min(compiled.CHUNK, _sixteens(max(records, 1))))
+    units, layers = sum(network.widths[1:]), len(network.widths) - 1
     inputs, outputs = network.widths[:2]
     batch, tile, turned = (0, sparse.TILE, inputs) if compressed else (chunk, 0, 0)
     shapes = (
@@ -166,3 +166,8 @@ def _fours(count: int) -> int:
 
 def _sixteens(count: int) -> int:
     return -(-count // 16) * 16
+
+
+def _apart(length: int) -> int:
+    """A length for rows, or sixteen more: with a power of two, all of a column shares few places in the cache."""
+    return length + 16 if length % 32 == 0 else length
