@@ -326,6 +326,7 @@ def test_table_2_interrupted_and_resumed_is_the_same(
         (Counts(tp=500, fp=0, fn=0, tn=500), 2, 2.271, 3.860),
         (Counts(tp=500, fp=0, fn=0, tn=500), 8, 0.568, 0.965),
         (Counts(tp=100, fp=300, fn=400, tn=200), 2, 0.0, 0.0),
+        (Counts(tp=499, fp=250, fn=1, tn=250), 1, 3.398, 3.398),  # by the complement set; .57 without it
     ],
 )
 def test_the_papers_rule_divides_by_k(counts: Counts, k: int, paper: float, composed: float) -> None:
@@ -336,13 +337,13 @@ def test_the_papers_rule_divides_by_k(counts: Counts, k: int, paper: float, comp
     assert bound.epsilon == pytest.approx(composed, abs=2e-3)
     low = special.betaincinv(max(counts.tp, 1e-9), counts.fn + 1, 0.005)  # Clopper and Pearson's limits, by the book
     high = special.betaincinv(counts.fp + 1, counts.tn, 0.995)
-    assert ours == pytest.approx(max(0.0, math.log(low / high) / k), abs=1e-9)
+    assert ours == pytest.approx(max(0.0, math.log(low / high), math.log((1 - high) / (1 - low))) / k, abs=1e-9)
 
 
 def test_the_papers_rule_has_a_threshold_of_its_own() -> None:
-    """Where limits are composed k times another one proves most; with that one the paper's rule looks weak."""
+    """Of worlds that lie far apart composed limits prove most at another one, where the paper's rule looks weak."""
     likely = special.ndtri((np.arange(500) + 0.5) / 500)
-    pairs = PairedRuns(likely, likely + 2.5, Relation.REPLACE, 8)
+    pairs = PairedRuns(likely, likely + 4.0, Relation.REPLACE, 8)
     own = jagielski.papers_threshold(pairs)
 
     def proved(cut: float) -> float:

@@ -113,8 +113,9 @@ def plan_of(data: Dataset, recipe: Recipe, adversary: Adversary, relation: Relat
 def papers_rule(hits: ArrayLike, false_alarms: ArrayLike, trials: int, group_size: int) -> Floats:
     """ln(p̂₁/p̂₀)/k, Algorithm 2: a lower limit on how often world 1 scores high by an upper one for world 0; 0 at least.
 
-    Each limit has half of α; δ is 0. For k > 1 it is weaker than composing k times what (ε, δ)-DP allows of both kinds
-    of errors.
+    Or the same of low scores, world 0 by world 1, where that is more: the complement set, which the paper takes in all
+    of its experiments. Both rest on the same two limits, so that nothing is paid for it. Each limit has half of α; δ is
+    0. For k > 1 it is weaker than composing k times what (ε, δ)-DP allows of both kinds of errors.
 
     >>> from epsilometer.bounds import clopper_pearson
     >>> from epsilometer.evidence import Counts
@@ -127,7 +128,8 @@ def papers_rule(hits: ArrayLike, false_alarms: ArrayLike, trials: int, group_siz
     low = np.where(above > 0, special.betaincinv(np.maximum(above, 1), trials - above + 1, tail), 0.0)
     rest = np.maximum(trials - by_chance, 1)
     high = np.where(by_chance < trials, special.betainccinv(by_chance + 1, rest, tail), 1.0)
-    found: Floats = np.log(np.maximum(low / high, 1.0)) / group_size
+    ratio = np.maximum(low / high, (1 - high) / (1 - low))
+    found: Floats = np.log(np.maximum(ratio, 1.0)) / group_size
     return found
 
 
