@@ -16,7 +16,9 @@ import pytest
 from scipy import special
 
 from epsilometer import DpSgdTraining
-from epsilometer.auditing import SqliteStore, run, run_directory, spec_from_dict
+from epsilometer.adversaries import ClipBkd
+from epsilometer.auditing import Choice, SqliteStore, run, run_directory, spec_from_dict
+from epsilometer.auditing.pilot import Candidate
 from epsilometer.bounds import BestOnSame, ClopperPearson, clopper_pearson
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset
@@ -286,6 +288,7 @@ def test_table_2_interrupted_and_resumed_is_the_same(
     details = whole.details
     assert (whole.paper, details["noise_multiplier"], details["pld_replace"]) == (4.54, 0.0, math.inf)
     assert details["k"] in (1, 2, 4, 8)
+    assert details["papers_k"] == 1  # nothing else does the paper's rule good where there is no noise
     assert set(details["pilot_with_caution"]) == {"1", "2", "4", "8"}
     assert whole.measured > 0.5  # no noise: by 20 trials alone, 1.19 for k = 1
     assert 0 < details["papers_rule"] <= whole.measured + 1e-3  # δ = 0 there, 1e-5 here
@@ -309,7 +312,8 @@ def test_table_2_interrupted_and_resumed_is_the_same(
                 list(TABLE2.rows([cell], Session(20, store=store, progress=tell)))
         (resumed,) = TABLE2.rows([cell], Session(20, store=store))
         played = sum(trained)
-        assert 0 <= played - (4 * 20 + 40 + 5) <= 2  # nothing twice, but one stored trial each time it goes on
+        audits = 40 if details["k"] == details["papers_k"] else 80  # the paper's rule has its own, if its k is its own
+        assert 0 <= played - (4 * 20 + audits + 5) <= 2  # nothing twice, but one stored trial each time it goes on
         list(TABLE2.rows([cell], Session(20, store=store)))
         assert sum(trained) == played
     same(whole, resumed)
@@ -354,6 +358,24 @@ def test_the_papers_rule_has_a_threshold_of_its_own() -> None:
     assert proved(own) > 1.2 * proved(composed.threshold)  # type: ignore[union-attr]
     never = jagielski.papers_rule([0, 500], [500, 500], 500, 1)  # no hit, and nothing but false alarms
     assert never.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("apart", "k"), [((2.2, 3.0, 4.4, 6.0), 1), ((0.5, 2.5, 4.4, 6.0), 2), ((0.1, 0.3, 1.0, 2.5), 8)]
+)
+def test_the_papers_rule_has_a_k_of_its_own(apart: Sequence[float], k: int) -> None:
+    """It divides by k: at one that was chosen for the default bound it proved 1.14 where the paper has 1.90."""
+    recipe = jagielski.recipe_of("fmnist", stand_in(), "8", "fnn")
+    plan = jagielski.plan_of(stand_in(), recipe, ClipBkd(copies=4), Relation.REPLACE, Session(500))
+    normal = special.ndtri((np.arange(50) + 0.5) / 50)
+    candidates = tuple(
+        Candidate(ClipBkd(copies=copies), PairedRuns(normal, normal + gap, Relation.REPLACE, copies), 0.0)
+        for copies, gap in zip(jagielski.COPIES, apart, strict=True)
+    )
+    papers = jagielski.for_papers_rule(Choice(plan, candidates))
+    assert papers.adversary == ClipBkd(copies=k)
+    assert papers.plan.fingerprint() == replace(plan, adversary=ClipBkd(copies=k)).fingerprint()  # nothing else differs
+    assert jagielski.by_papers_rule(papers, papers.chosen.pilot)["papers_k"] == k
 
 
 def test_figure_2_has_the_papers_weights_first_and_fixed_ones_as_a_second_picture(small: None) -> None:

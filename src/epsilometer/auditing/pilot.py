@@ -68,7 +68,7 @@ class Choice:
     @property
     def likely(self) -> PairedRuns:
         """Scores as the chosen adversary's audit is likely to have them."""
-        return _likely_scores(self.chosen.pilot, self.plan.planned_trials)
+        return likely_scores(self.chosen.pilot, self.plan.planned_trials)
 
     @property
     def threshold(self) -> float:
@@ -132,11 +132,11 @@ def pilot_trials(plan: Plan) -> int:
 
 
 def _expected(plan: Plan, pilot: PairedRuns, nearer: float = 0.0) -> float:
-    likely = _likely_scores(pilot, plan.planned_trials, nearer)
+    likely = likely_scores(pilot, plan.planned_trials, nearer)
     return plan.planned_method.bound(likely, delta=plan.delta, confidence=plan.confidence).epsilon
 
 
-def _likely_scores(pilot: PairedRuns, trials: int, nearer: float = 0.0) -> PairedRuns:
+def likely_scores(pilot: PairedRuns, trials: int, nearer: float = 0.0) -> PairedRuns:
     """What so many trials should look like if scores are normal: a pilot is too small for more than that.
 
     World 1 lies so many standard errors nearer to world 0 than in the pilot, or upon it. Scores come in a random order,

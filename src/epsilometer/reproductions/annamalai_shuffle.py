@@ -86,7 +86,7 @@ SHUFFLE = Reproduction(
     about="measured is certified (exact rank, 95 %) for one epoch of shuffled batches, poisson what PLD proves for the "
     "same noise and rate if batches were Poisson samples, times the ratio of the two; both at one δ and under one "
     "relation: zero-out, as in the papers, or replace. The worlds differ in one record among others that all pull the "
-    "other way, the worst case of Chua et al. (2024); the score is the exact likelihood ratio of a shuffled epoch. "
+    "other way, the pair of Chua et al. (2024); the score is the exact likelihood ratio of a shuffled epoch. "
     "Annamalai et al. report guarantees that were overestimated up to 4 times.",
     trials=20_000,
     cells=grid(relation=RELATIONS, batches=BATCHES, sigma=SIGMAS),

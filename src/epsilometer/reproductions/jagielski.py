@@ -15,6 +15,7 @@ from scipy import special
 from epsilometer.accounting import account
 from epsilometer.adversaries import Adversary
 from epsilometer.auditing import Choice, Inline, Plan, choose_adversary
+from epsilometer.auditing.pilot import CAUTION, Candidate, likely_scores
 from epsilometer.auditing.utility import measure_accuracy
 from epsilometer.bounds import ClopperPearson, Fixed
 from epsilometer.claims import Floats, PointClaim, Relation
@@ -133,18 +134,33 @@ def papers_rule(hits: ArrayLike, false_alarms: ArrayLike, trials: int, group_siz
     return found
 
 
-def by_rule(choice: Choice, evidence: Evidence) -> dict[str, Any]:
-    """The paper's bound, and the one with k composed limits: each at the threshold that the pilot has for that rule."""
+def by_composed_limits(choice: Choice, evidence: Evidence) -> dict[str, Any]:
+    """The bound with k composed limits, at the threshold that the pilot has for it."""
     bound = ClopperPearson(Fixed(choice.threshold)).bound(
         evidence, delta=DELTA, confidence=CONFIDENCE  # type: ignore[arg-type]
     )  # fmt: skip
-    played, threshold = evidence.as_pairs(), papers_threshold(choice.likely)
+    return {"composed": bound.epsilon, "threshold": choice.threshold}
+
+
+def by_papers_rule(choice: Choice, evidence: Evidence) -> dict[str, Any]:
+    """The paper's bound, at the threshold that the pilot has for it."""
+    threshold = papers_threshold(choice.likely)
     return {
-        "composed": bound.epsilon,
-        "papers_rule": float(_by_papers_rule(played, np.array([threshold]))[0]),
-        "threshold": choice.threshold,
+        "papers_rule": float(_by_papers_rule(evidence.as_pairs(), np.array([threshold]))[0]),
+        "papers_k": choice.adversary.group_size,
         "papers_threshold": threshold,
     }
+
+
+def for_papers_rule(choice: Choice) -> Choice:
+    """The choice that the same pilot makes, with the same caution, for the paper's rule: larger k promise it less."""
+
+    def expected(candidate: Candidate) -> float:
+        likely = likely_scores(candidate.pilot, choice.plan.planned_trials, CAUTION)
+        return float(_by_papers_rule(likely, np.array([papers_threshold(likely)]))[0])
+
+    best = max(choice.candidates, key=lambda candidate: (expected(candidate), candidate.strength))
+    return replace(choice, plan=replace(choice.plan, adversary=best.adversary))
 
 
 def papers_threshold(likely: PairedRuns) -> float:

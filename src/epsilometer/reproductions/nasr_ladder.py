@@ -137,7 +137,7 @@ NASR_LADDER = Reproduction(
     about="measured is certified (exact rank, 95 %); family is what follows from the same trials if the training is "
     "DP-SGD with some noise, per_step from single steps of two trainings under the same assumption. ε is PLD's, for "
     "add-remove and Poisson sampling. The paper's numbers are those of its text; its networks, data sizes and numbers "
-    "of steps are others, and it chose thresholds on the trials that it judged, so they are for orientation. game = "
+    "of steps are others, so they are for orientation. game = "
     "paper: every trial of api has a random record of its own, shadow models are trained on the test part; game = "
     "fixed: one record for all trials, shadow models are trained on the audited records themselves.",
     trials=500,
