@@ -319,7 +319,7 @@ def test_what_is_expected_is_what_such_scores_give() -> None:
         mean = np.mean([asked.planned_method.bound(one, delta=1e-5, confidence=0.95).epsilon for one in drawn])
         assert 0.6 * mean < pilot._expected(asked, seen) < 1.8 * mean, method.name
     # Sorted scores would not do: what takes trials in their order sees more than there is.
-    likely = pilot._likely_scores(seen, 80)
+    likely = pilot.likely_scores(seen, 80)
     in_order = PairedRuns(np.sort(likely.out_scores), np.sort(likely.in_scores))
     assert asked.planned_method.bound(in_order, delta=1e-5, confidence=0.95).epsilon > 2 * mean
 

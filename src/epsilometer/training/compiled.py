@@ -78,6 +78,7 @@ def _product(typing, address, ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc):
 
 
 # ---------------------------------------------------------------------------------------------- randomness
+# Every result is made 32 bits wide again: numba would go on with 64, and noise take half as long again.
 # Polynomials fitted at Chebyshev nodes: ln(1+x) = x − x²/2 + x³·P(x) for √½ ≤ 1+x ≤ √2; sin and cos for |x| ≤ π/4.
 _LOG = (0.33333328, -0.25000298, 0.20001473, -0.16642216, 0.14202017, -0.12972504, 0.12713794, -0.08102603)
 _L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7 = (f32(c) for c in _LOG)
