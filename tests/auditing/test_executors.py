@@ -305,7 +305,7 @@ def cluster():
         "RAY_health_check_period_ms": "500",
         "RAY_health_check_timeout_ms": "5000",
         "RAY_health_check_failure_threshold": "2",
-        "RAY_worker_niceness": "0",  # 15 by default: beside two other processes of the suite, minutes instead of seconds
+        "RAY_worker_niceness": "0",  # 15 by default: beside other tests they would take minutes
     }
     address = f"{HEAD}:{free_port(HEAD)}"
     ray = str(Path(sys.executable).parent / "ray")
