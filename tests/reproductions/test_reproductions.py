@@ -79,7 +79,16 @@ def test_a_grid_has_every_combination_once() -> None:
 
 @pytest.mark.parametrize(
     ("only", "number"),
-    [([], 6), (["a=1"], 3), (["a=1", "a=2"], 6), (["a=1", "b=x"], 1), (["b=x", "b=inf"], 4), (["b=inf", "b=inf"], 2)],
+    [
+        ([], 6),
+        (["a=1"], 3),
+        (["a=1", "a=2"], 6),
+        (["a=1", "b=x"], 1),
+        (["b=x", "b=inf"], 4),
+        (["b=inf", "b=inf"], 2),
+        (["a=1,2", "b=x"], 2),
+        (["b=x,inf", "b=inf"], 4),
+    ],
 )
 def test_settings_choose_cells(only: list[str], number: int) -> None:
     """Several values of one key are alternatives, several keys are conditions."""
@@ -87,7 +96,7 @@ def test_settings_choose_cells(only: list[str], number: int) -> None:
     assert len(cells) == number
     assert list(cells) == [cell for cell in TOY.cells if cell in cells]  # in their order
     for key in {word[0] for word in only}:
-        assert {cell[key] for cell in cells} == {word[2:] for word in only if word[0] == key}
+        assert {cell[key] for cell in cells} == {value for word in only if word[0] == key for value in word[2:].split(",")}
 
 
 @pytest.mark.parametrize(
@@ -100,6 +109,8 @@ def test_settings_choose_cells(only: list[str], number: int) -> None:
         ("=1", "only = ''"),
         ("C=", "only = ''"),
         ("eps=∞", "only = '∞'"),
+        ("eps=1,3", "only = '3'"),
+        ("eps=1,", "only = ''"),
         ("c=1", "did you mean|one of C=…"),
     ],
 )

@@ -29,7 +29,7 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Directory for trials, table, picture; a stopped run continues there.")],
     trials: Annotated[int | None, typer.Option(help="In each world; without it, as in the paper.")] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Cells with this setting, KEY=VALUE; may be given several times.")
+        list[str] | None, typer.Option(help="Cells with this setting, KEY=VALUE,VALUE…; may be given several times.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Every trial follows from it.")] = 0,
     data_dir: DataDir = None,
@@ -43,7 +43,7 @@ def reproduce(
 
     Examples:
 
-    - `epsilometer reproduce jagielski-table2 --only init=fixed --only C=1 --trials 40 --out quick`
+    - `epsilometer reproduce jagielski-table2 --only init=fixed --only C=1,2 --trials 40 --out quick`
 
     - `epsilometer reproduce jagielski-table2 --out table2` reruns all of it; the same again continues.
     """

@@ -60,20 +60,21 @@ class Reproduction:
     earlier: Mapping[str, str] = field(default_factory=dict)  # what rows had that were stored before there was the key
 
     def chosen(self, only: Sequence[str]) -> tuple[Cell, ...]:
-        """The cells with these settings, KEY=VALUE; several values of one key are alternatives.
+        """The cells with these settings, KEY=VALUE,VALUE…; several values of one key are alternatives.
 
         Cells that do not have a key are there with all of its values.
         """
         wanted: dict[str, set[str]] = {}
         for word in only:
-            key, sign, value = word.partition("=")
+            key, sign, given = word.partition("=")
             keys = list(dict.fromkeys(itertools.chain(*self.cells)))
             if not sign or key not in keys:
                 raise unknown_name("only", key, [f"{name}=…" for name in keys])
             values = list(dict.fromkeys(cell[key] for cell in self.cells if key in cell))
-            if value not in values:
-                raise unknown_name("only", value, values)
-            wanted.setdefault(key, set()).add(value)
+            for value in given.split(","):
+                if value not in values:
+                    raise unknown_name("only", value, values)
+                wanted.setdefault(key, set()).add(value)
         cells = tuple(c for c in self.cells if all(key not in c or c[key] in values for key, values in wanted.items()))
         if not cells:
             raise InvalidInput("only", " ".join(only), "settings that occur together", "leave one out")
