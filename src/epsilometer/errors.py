@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
 
 # What code raises that takes data from outside for its own: other types, missing keys, numbers beyond all range, lists
@@ -62,12 +63,20 @@ class RelationMismatch(EpsilometerError, ValueError):
 
 def unknown_name(argument: str, value: object, valid: Iterable[str]) -> InvalidInput:
     """The error for a name that is not one of `valid`, with the nearest valid name suggested."""
-    names = sorted(valid)
+    names = sorted(valid, key=_by_value)
     given = str(value).lower()
     near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
     near = near or [name for name in names if given and name.startswith(given)]
     remedy = f"did you mean {near[0]!r}?" if near else ""
     return InvalidInput(argument, value, "one of " + ", ".join(names), remedy)
+
+
+def _by_value(name: str) -> tuple[float, str]:
+    """Numbers before words, and 2 before 16."""
+    try:
+        return float(name), name
+    except ValueError:
+        return math.inf, f"~{name}"  # after the number inf
 
 
 def _shown(value: object) -> str:

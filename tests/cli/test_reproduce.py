@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from program import Shown
 
-from epsilometer.reproductions import REPRODUCTIONS, Reproduction
+from epsilometer.reproductions import REPRODUCTIONS, Cell, Reproduction, Row, Session
 
 
 def there(*arguments: str) -> Shown:
@@ -201,6 +201,38 @@ def test_a_reproduction_continues_and_merges(here: Callable[..., Shown], place: 
     refused(here, "trials: 50 there, 60 now; seed: 0 there, 1 now", *other)
     words = f"reproduction: {B} there, jagielski-table2 now"
     refused(here, words, "reproduce", "jagielski-table2", "--trials", "50", "--out", "b")
+
+
+def test_a_quick_look_is_called_one_and_has_the_seed_that_was_given(here: Callable[..., Shown], place: Path) -> None:
+    few = here("reproduce", B, "--trials", "50", "--seed", "7", "--only", "eps=1,8", "--out", "b", "--quiet")
+    words = "This run has --trials 50 where the whole has 200,000: a quick look, which proves less."
+    assert words in " ".join(few.stdout.split())
+    document = json.loads((place / "b" / "result.json").read_text())
+    assert words in document["about"]
+    assert [(row["seed"], row["own_seed"]) for row in document["rows"]] == [(7, 1007), (7, 4007)]
+    assert REPRODUCTIONS[B].about in document["about"]
+
+
+def test_lower_bounds_are_never_rounded_up(
+    here: Callable[..., Shown], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """.69689 would be .697 in three digits, which nobody has proved; an accuracy is rounded as usual."""
+
+    def measure(cell: Cell, _: Session) -> Row:
+        return Row(cell, 0.69689, 0.69689, {"papers_rule": 0.69689, "exact_rank": 2.0, "train_accuracy": 0.69689})
+
+    monkeypatch.setitem(REPRODUCTIONS, "jagielski-table2", replace(REPRODUCTIONS["jagielski-table2"], measure=measure))
+    only = ("--only", "init=fixed", "--only", "C=1", "--only", "eps=4")
+    line = here("reproduce", "jagielski-table2", *only, "--out", "t", "--quiet").stdout.splitlines()[0]
+    assert "paper 0.697, measured 0.696 (papers_rule 0.696," in line
+    assert "exact_rank 2.000" in line
+    assert "train_accuracy 0.697" in line
+
+
+@pytest.mark.parametrize("name", REPRODUCTIONS)
+def test_lower_bounds_are_among_what_is_shown(name: str) -> None:
+    one = REPRODUCTIONS[name]
+    assert set(one.at_least) <= {"measured", *one.shown}
 
 
 def test_an_interrupted_reproduction_says_how_to_continue(

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -151,6 +152,12 @@ def test_claims_evidence_and_results_are_plotted() -> None:
         EXAMPLES[6].plot(pyplot.subplots()[1])
     assert len(EXAMPLES[6].plot()) == 3
     pyplot.close("all")
+
+
+def test_what_is_below_the_floor_is_said_to_be() -> None:
+    lines = Lines("l", ("1",), (Series("a", (("1", 0.0),)), Series("b", (("1", 1.0),))), "x", "y", floor=0.01)
+    assert "≤ 0.01" in svg(lines)
+    assert "≤" not in svg(replace(lines, floor=None))
 
 
 def test_a_grid_has_one_table_of_all_its_panels() -> None:

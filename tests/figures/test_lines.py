@@ -44,7 +44,7 @@ def test_equal_factors_are_equally_high_on_a_logarithmic_scale() -> None:
     root = drawn(chart(0.1, 1, 10, floor=0.01))
     (_, first), (_, second), (_, third) = marks(root)
     assert first - second == pytest.approx(second - third, abs=0.01)
-    assert {"0.01", "0.1", "1", "10"} <= set(texts(root))
+    assert {"≤ 0.01", "0.1", "1", "10"} <= set(texts(root))
     assert not any("mathdefault" in text for text in texts(root))
 
 

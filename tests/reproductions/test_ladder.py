@@ -172,6 +172,17 @@ def test_initial_weights_are_compared_side_by_side(small: Dataset, monkeypatch: 
     assert "worst case" in texts(both.draw(rows))
 
 
+def test_a_ladder_has_the_papers_numbers_and_rounds_no_bound_up() -> None:
+    ladder = Ladder("r", 4.0, (Rung("a", 0.69689, 1.99999, None, 0.69689), Rung("b", 0.5)))
+    table = ladder.table()
+    assert table.columns[-1] == "paper"
+    assert table.rows == (("a", "0.696", "1.999", "–", "4", "0.697"), ("b", "0.500", "–", "–", "4", "–"))
+    assert {"0.696", "paper"} <= set(texts(Grid("T", (ladder,))))
+    without = Ladder("r", 4.0, (Rung("b", 0.5),))
+    assert "paper" not in without.table().columns
+    assert (ladder.marks, without.marks) == (4, 1)
+
+
 def test_a_ladder_is_drawn_whatever_was_measured() -> None:
     odd = (Rung("<a>", math.nan), Rung("b", 0.0, 0.0, 3.0), Rung("c", math.inf, None))
     for upper in (math.inf, 4.0):

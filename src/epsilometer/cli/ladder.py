@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from epsilometer.cli.output import number, print_table, print_text
+from epsilometer.cli.output import print_table, print_text
 from epsilometer.cli.plan import (
     Address,
     AsJson,
@@ -24,6 +24,7 @@ from epsilometer.cli.plan import (
     chosen_plan,
 )
 from epsilometer.cli.reproduce import measure_cells
+from epsilometer.rounding import down
 from epsilometer.wrapping import wrapped
 
 if TYPE_CHECKING:
@@ -109,8 +110,9 @@ def _cells(row: Row) -> tuple[str, ...]:
     details = row.details
     if "note" in details:
         return (row.cell["adversary"], "–", "–", "–", "not played")
-    numbers = (row.measured, details["family"], details["per_step"])
-    return (row.cell["adversary"], *(number(value, 3) for value in numbers), details.get("verdict", "–"))
+    bounds = (row.measured, details["family"], details["per_step"])
+    told = ["–" if value is None else down(value) for value in bounds]
+    return (row.cell["adversary"], *told, details.get("verdict", "–"))
 
 
 def _line(row: Row, best: float) -> str:
@@ -118,11 +120,11 @@ def _line(row: Row, best: float) -> str:
     if "note" in details:
         return f"{row.cell['adversary']}: not played ({details['note']})"
     more = f"{row.measured - best:.2f} more" if row.measured > best else "no more"
-    parts = [f"ε ≥ {number(row.measured, 3)} certified ({more})"]
+    parts = [f"ε ≥ {down(row.measured)} certified ({more})"]
     if details["family"] is not None:
-        parts.append(f"ε ≥ {number(details['family'], 3)} if it is DP-SGD")
+        parts.append(f"ε ≥ {down(details['family'])} if it is DP-SGD")
     if details["per_step"] is not None:
-        parts.append(f"ε ≥ {number(details['per_step'], 3)} from single steps")
+        parts.append(f"ε ≥ {down(details['per_step'])} from single steps")
     if details["violated"]:
         parts.append("the claim is VIOLATED")
     return f"{details['settings']}: {', '.join(parts)}; {details['needs']}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 from contextlib import ExitStack, suppress
@@ -15,6 +16,7 @@ from epsilometer.cli.output import Interrupted, emit_json, number, print_text, s
 from epsilometer.cli.plan import Address, AsJson, DataDir, ExecutorName, Quiet, Workers
 from epsilometer.cli.progress import broken_pipes_are_errors, downloads, progress
 from epsilometer.errors import EpsilometerError, InvalidInput
+from epsilometer.rounding import down
 from epsilometer.wrapping import wrapped
 
 if TYPE_CHECKING:
@@ -27,7 +29,10 @@ if TYPE_CHECKING:
 def reproduce(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Which table or figure: see `epsilometer list`.")],
     out: Annotated[Path, typer.Option(help="Directory for trials, table, picture; a stopped run continues there.")],
-    trials: Annotated[int | None, typer.Option(help="In each world; without it, as in the paper.")] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="In each world, or epochs, or references: docs/reproductions.md has the usual numbers."),
+    ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="Cells with this setting, KEY=VALUE,VALUE…; may be given several times.")
     ] = None,
@@ -54,6 +59,9 @@ def reproduce(
     chosen = reproduction_named(name)
     cells = chosen.chosen(only or [])
     count = chosen.trials if trials is None else checks.whole("--trials", trials, least=20)
+    if count < chosen.trials:  # with the rows, too: "paper 1.85, measured 0.69" says little without it
+        few = f" This run has --trials {count} where the whole has {chosen.trials:,}: a quick look, which proves less."
+        chosen = replace(chosen, about=chosen.about + few)
     settings = {"reproduction": name, "trials": count, "seed": checks.whole("--seed", seed, least=0)}
     session = Session(count, seed, data_dir, executor=executor_named(executor, workers, address))
     measure_cells(chosen, cells, settings, out, session, quiet=quiet, as_json=as_json, line=_line)
@@ -126,8 +134,9 @@ def _tell_what_is_written(written: list[Path]) -> None:
 
 
 def _line(of: Reproduction, row: Row) -> str:
-    more = ", ".join(f"{key} {_shown(row.details.get(key))}" for key in of.shown)
-    return f"{where(row.cell)}: paper {number(row.paper, 3)}, measured {number(row.measured, 3)} ({more})"
+    values = {"measured": row.measured, **{key: row.details.get(key) for key in of.shown}}
+    told = [f"{key} {_shown(value, at_least=key in of.at_least)}" for key, value in values.items()]
+    return f"{where(row.cell)}: paper {number(row.paper, 3)}, {told[0]} ({', '.join(told[1:])})"
 
 
 def where(cell: Cell) -> str:
@@ -135,9 +144,11 @@ def where(cell: Cell) -> str:
     return " ".join(f"{key}={value}" for key, value in cell.items())
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, *, at_least: bool) -> str:
     if isinstance(value, bool):
         return "yes" if value else "NO"
+    if at_least and isinstance(value, float) and not math.isnan(value):
+        return down(value)
     return number(value, 3) if isinstance(value, int | float | None) else str(value)
 
 

@@ -116,9 +116,12 @@ def percent(share: float, digits: int = 3) -> str:
     return f"{100 * share:.{digits}g} %"
 
 
-def plain_ticks(axis: Any) -> None:
-    """Numbers at powers of ten only, written as such: the usual ones are formulas."""
+def plain_ticks(axis: Any, least: float | None = None) -> None:
+    """Numbers at powers of ten only, written as such: the usual ones are formulas. `least` stands for all below it."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
-    axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    def told(value: float, _: int) -> str:
+        return f"≤ {number(value)}" if least is not None and math.isclose(value, least) else number(value)
+
+    axis.set_major_formatter(FuncFormatter(told))
     axis.set_minor_formatter(NullFormatter())

@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from epsilometer.figures.figure import Figure, Table, number
-from epsilometer.figures.palette import CERTIFIED, CLAIM, FAMILY, THEORY
+from epsilometer.figures.palette import CERTIFIED, CLAIM, FAMILY, INK, THEORY
+from epsilometer.rounding import down
 
 
 @dataclass(frozen=True)
 class Rung:
-    """An adversary, what it has proved, and what follows if the training is DP-SGD (from trials, from single steps)."""
+    """An adversary, what it has proved, what follows if the training is DP-SGD (from trials, from single steps), and
+    what a paper has for it."""
 
     label: str
     proved: float
     family: float | None = None
     per_step: float | None = None
+    paper: float | None = None
 
 
 @dataclass(frozen=True)
@@ -42,20 +45,24 @@ class Ladder(Figure):
 
     @property
     def marks(self) -> int:
-        later = sum(value is not None for rung in self.rungs for value in (rung.family, rung.per_step))
+        later = sum(v is not None for rung in self.rungs for v in (rung.family, rung.per_step, rung.paper))
         return later + sum(not math.isnan(rung.proved) for rung in self.rungs)
 
     def table(self) -> Table:
         rows = [
-            (rung.label, number(rung.proved) if not math.isnan(rung.proved) else "not played", number(rung.family),
-             number(rung.per_step), number(self.upper))
+            (rung.label, _least(rung.proved) if not math.isnan(rung.proved) else "not played", _least(rung.family),
+             _least(rung.per_step), number(self.upper), number(rung.paper))
             for rung in self.rungs
         ]  # fmt: skip
-        columns = ("adversary", "ε ≥, certified", "ε ≥, if it is DP-SGD", "ε ≥, from single steps", "ε ≤, theory")
-        return Table(columns, tuple(rows))
+        columns = (
+            "adversary", "ε ≥, certified", "ε ≥, if it is DP-SGD", "ε ≥, from single steps", "ε ≤, theory", "paper",
+        )  # fmt: skip
+        kept = len(columns) - all(rung.paper is None for rung in self.rungs)
+        return Table(columns[:kept], tuple(row[:kept] for row in rows))
 
     def draw(self, ax: Any) -> None:
-        values = [v for rung in self.rungs for v in (rung.proved, rung.family, rung.per_step) if v is not None]
+        of_each = [(rung.proved, rung.family, rung.per_step, rung.paper) for rung in self.rungs]
+        values = [value for of_one in of_each for value in of_one if value is not None]
         finite = [v for v in (*values, self.upper) if math.isfinite(v) and v > 0]
         most = 1.15 * max(finite, default=1.0)
         for y, rung in enumerate(self.rungs):
@@ -64,14 +71,18 @@ class Ladder(Figure):
             else:
                 (bar,) = ax.barh([y], [min(max(rung.proved, 0.0), most)], 0.5, color=CERTIFIED, label="certified")
                 bar.set_gid(f"mark-{y}")
-                shown = "∞" if math.isinf(rung.proved) else number(rung.proved)
-                ax.annotate(shown, (min(rung.proved, most), y), (3, 0), textcoords="offset points", va="center",
-                            fontsize=8)  # fmt: skip
-            others = (("if it is DP-SGD", rung.family, "D", FAMILY), ("single steps", rung.per_step, "^", CLAIM))
+                end = (min(rung.proved, most), y)
+                ax.annotate(_least(rung.proved), end, (3, 0), textcoords="offset points", va="center", fontsize=8)
+            others = (
+                ("if it is DP-SGD", rung.family, "D", FAMILY),
+                ("single steps", rung.per_step, "^", CLAIM),
+                ("paper", rung.paper, "o", INK),
+            )
             for label, value, marker, colour in others:
                 if value is not None:
                     (drawn,) = ax.plot([min(max(value, 0.0), most)], [y], marker, color=colour, label=label,
-                                       markersize=6, clip_on=False, linestyle="none")  # fmt: skip
+                                       markersize=6, clip_on=False, linestyle="none",
+                                       markerfacecolor="none" if label == "paper" else colour)  # fmt: skip
                     drawn.set_gid(f"marks-{y}-{marker}")
         if math.isfinite(self.upper):
             ax.axvline(self.upper, color=THEORY, linestyle="--", linewidth=1.4, label="theory")
@@ -79,3 +90,8 @@ class Ladder(Figure):
         ax.set_ylim(-0.6, max(0.6, len(self.rungs) - 0.4))
         ax.set_xlim(0, most)
         ax.set_xlabel("ε")
+
+
+def _least(value: float | None) -> str:
+    """A lower bound, which is never rounded up."""
+    return "–" if value is None else down(value)

@@ -79,7 +79,7 @@ class Lines(Figure):
         ax.set_xlim(-0.5, max(0.5, len(self.places) - 0.5))
         if self.floor is not None:
             ax.set_yscale("log")
-            plain_ticks(ax.yaxis)
+            plain_ticks(ax.yaxis, least=self.floor)  # what is lower is drawn there, 0 among it
         ax.set_ylim(least, top * (1.3 if self.floor is not None else 1.05))
         ax.grid(axis="y", color=GRID)
         ax.set_axisbelow(True)

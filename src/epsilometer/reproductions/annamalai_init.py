@@ -74,4 +74,5 @@ ANNAMALAI = Reproduction(
     measure=_measure,
     draw=_draw,
     shown=("certified", "theory"),
+    at_least=("measured", "certified"),
 )

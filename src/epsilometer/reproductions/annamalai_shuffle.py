@@ -93,4 +93,5 @@ SHUFFLE = Reproduction(
     measure=_measure,
     draw=_draw,
     shown=("poisson", "times", "verdict"),
+    at_least=("measured",),
 )

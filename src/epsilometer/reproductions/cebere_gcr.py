@@ -98,4 +98,5 @@ GCR = Reproduction(
     measure=_measure,
     draw=_draw,
     shown=("theory", "certified", "mu_theory", "mu_interval", "eps_interval", "agrees"),
+    at_least=("measured", "certified"),
 )

@@ -35,6 +35,8 @@ def _measure(cell: Cell, session: Session) -> Row:
             "leaked": found.theory,
             "claimed": found.claimed.epsilon,
             **{key: value for key, value in found.to_dict().items() if key not in cell},
+            "seed": session.seed,
+            "own_seed": own,
         },
     )
 
@@ -72,4 +74,5 @@ APPENDIX_B = Reproduction(
     measure=_measure,
     draw=_draw,
     shown=("interval", "agrees", "certified", "certified_exact_rank", "leaked", "claimed"),
+    at_least=("certified", "certified_exact_rank"),
 )

@@ -142,5 +142,6 @@ FIGURE2 = Reproduction(
     measure=_measure,
     draw=_draw,
     shown=("papers_rule", "k", "train_accuracy", "theory"),
+    at_least=("measured", "papers_rule"),
     earlier={"init": "fixed"},
 )

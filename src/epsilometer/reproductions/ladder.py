@@ -176,7 +176,7 @@ def _per_step(plan: Plan, name: str, session: Session) -> float | None:
 def rungs(rows: Sequence[Row]) -> list[Rung]:
     """What a picture needs of rows."""
     return [
-        Rung(row.cell["adversary"], row.measured, row.details.get("family"), row.details.get("per_step"))
+        Rung(row.cell["adversary"], row.measured, row.details.get("family"), row.details.get("per_step"), row.paper)
         for row in rows
     ]
 

@@ -50,4 +50,5 @@ NASR_ADAPTIVE = Reproduction(
     measure=_measure,
     draw=_draw,
     shown=("strength_low", "strength", "strength_high", "family"),
+    at_least=("measured", "family"),
 )

@@ -145,5 +145,6 @@ NASR_LADDER = Reproduction(
     measure=_measure,
     draw=_draw,
     shown=("family", "per_step", "theory"),
+    at_least=("measured", "family", "per_step"),
     earlier={"game": "fixed"},
 )

@@ -61,4 +61,5 @@ NASR_MNIST = Reproduction(
     measure=_measure,
     draw=_draw,
     shown=("family", "per_step", "test_accuracy"),
+    at_least=("measured", "family", "per_step"),
 )

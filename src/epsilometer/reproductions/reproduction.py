@@ -56,6 +56,7 @@ class Reproduction:
     measure: Callable[[Cell, Session], Row]
     draw: Callable[[Sequence[Row]], Figure]
     shown: tuple[str, ...]  # the details that stand in a line
+    at_least: tuple[str, ...] = ()  # which of these, or `measured`, are lower bounds: never rounded up
     headline: Callable[[Sequence[Row]], Headline] | None = None  # of all cells together, where a claim is tested
     earlier: Mapping[str, str] = field(default_factory=dict)  # what rows had that were stored before there was the key
 
