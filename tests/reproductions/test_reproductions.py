@@ -121,7 +121,7 @@ def test_unknown_settings_are_refused(only: str, words: str) -> None:
 
 
 def test_settings_that_do_not_occur_together_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="settings that occur together; leave one out"):
+    with pytest.raises(InvalidInput, match=r"occur together \(with those before it there is attack = clipbkd, mi\)"):
         FIGURE2.chosen(["data=purchase", "attack=backdoor"])
     assert len(FIGURE2.chosen(["data=purchase", "attack=backdoor", "attack=mi", "init=1"])) == 12
 

@@ -71,14 +71,19 @@ class Reproduction:
             keys = list(dict.fromkeys(itertools.chain(*self.cells)))
             if not sign or key not in keys:
                 raise unknown_name("only", key, [f"{name}=…" for name in keys])
-            values = list(dict.fromkeys(cell[key] for cell in self.cells if key in cell))
+            known = list(dict.fromkeys(cell[key] for cell in self.cells if key in cell))
             for value in given.split(","):
-                if value not in values:
-                    raise unknown_name("only", value, values)
+                if value not in known:
+                    raise unknown_name("only", value, known)
                 wanted.setdefault(key, set()).add(value)
-        cells = tuple(c for c in self.cells if all(key not in c or c[key] in values for key, values in wanted.items()))
-        if not cells:
-            raise InvalidInput("only", " ".join(only), "settings that occur together", "leave one out")
+        cells = self.cells
+        for key, values in wanted.items():
+            left = tuple(cell for cell in cells if key not in cell or cell[key] in values)
+            if not left:
+                there = ", ".join(dict.fromkeys(cell[key] for cell in cells))
+                expected = f"settings that occur together (with those before it there is {key} = {there})"
+                raise InvalidInput("only", " ".join(only), expected, "leave one out")
+            cells = left
         return cells
 
     def rows(self, cells: Sequence[Cell], session: Session) -> Iterator[Row]:
