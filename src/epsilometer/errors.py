@@ -74,9 +74,10 @@ def unknown_name(argument: str, value: object, valid: Iterable[str]) -> InvalidI
 def _by_value(name: str) -> tuple[float, str]:
     """Numbers before words, and 2 before 16."""
     try:
-        return float(name), name
+        value = float(name)
     except ValueError:
-        return math.inf, f"~{name}"  # after the number inf
+        value = math.nan
+    return (math.inf, f"~{name}") if math.isnan(value) else (value, name)  # words after the number inf
 
 
 def _shown(value: object) -> str:

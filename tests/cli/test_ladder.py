@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from epsilometer.cli.ladder import _cells, _line
+from epsilometer.reproductions import Row
+
 
 def test_the_command_climbs_and_continues(here, place: Path) -> None:
     spec = place / "small.toml"
@@ -113,3 +116,10 @@ def test_scores_of_single_steps_are_not_taken_for_a_run(here, place: Path) -> No
             assert refused.returncode == 2, refused
     (place / "bad.toml").write_text('[adversary]\nname = "gradient-steps"\nmalicious = "no"\n')
     assert "malicious = 'no': expected true or false" in here("check", "bad.toml").stderr
+
+
+def test_lines_and_tables_round_no_bound_up() -> None:
+    details = {"settings": "api", "needs": "n", "family": 1.99999, "per_step": None, "violated": False, "verdict": "v"}
+    row = Row({"adversary": "api"}, None, 0.69689, details)
+    assert _line(row, 0.0) == "api: ε ≥ 0.696 certified (0.69 more), ε ≥ 1.999 if it is DP-SGD; n"
+    assert _cells(row) == ("api", "0.696", "1.999", "–", "v")

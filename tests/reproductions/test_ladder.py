@@ -178,6 +178,11 @@ def test_a_ladder_has_the_papers_numbers_and_rounds_no_bound_up() -> None:
     assert table.columns[-1] == "paper"
     assert table.rows == (("a", "0.696", "1.999", "–", "4", "0.697"), ("b", "0.500", "–", "–", "4", "–"))
     assert {"0.696", "paper"} <= set(texts(Grid("T", (ladder,))))
+    assert "Circles" in ladder.reading
+    drawn = REPRODUCTIONS["nasr-ladder"].draw(
+        [Row({"data": "mnist", "eps": "1", "adversary": "gradient"}, 0.3, 0.69689, {"family": 0.9, "per_step": None})]
+    )
+    assert [row[-1] for row in drawn.table().rows] == ["0.3"]
     without = Ladder("r", 4.0, (Rung("b", 0.5),))
     assert "paper" not in without.table().columns
     assert (ladder.marks, without.marks) == (4, 1)

@@ -110,7 +110,7 @@ def test_settings_choose_cells(only: list[str], number: int) -> None:
         ("=1", "only = ''"),
         ("C=", "only = ''"),
         ("eps=∞", "only = '∞'"),
-        ("eps=1,3", "only = '3'"),
+        ("eps=1,3", "only = '3': expected one of 1, 2, 4, 8, 16, inf"),
         ("eps=1,", "only = ''"),
         ("c=1", "did you mean|one of C=…"),
     ],
@@ -121,7 +121,7 @@ def test_unknown_settings_are_refused(only: str, words: str) -> None:
 
 
 def test_settings_that_do_not_occur_together_are_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"occur together \(with those before it there is attack = clipbkd, mi\)"):
+    with pytest.raises(InvalidInput, match=r"occur together \(with the other settings, attack is one of clipbkd, mi\)"):
         FIGURE2.chosen(["data=purchase", "attack=backdoor"])
     assert len(FIGURE2.chosen(["data=purchase", "attack=backdoor", "attack=mi", "init=1"])) == 12
 

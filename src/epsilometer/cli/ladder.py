@@ -119,7 +119,7 @@ def _line(row: Row, best: float) -> str:
     details = row.details
     if "note" in details:
         return f"{row.cell['adversary']}: not played ({details['note']})"
-    more = f"{row.measured - best:.2f} more" if row.measured > best else "no more"
+    more = f"{down(row.measured - best, 2)} more" if row.measured > best else "no more"
     parts = [f"ε ≥ {down(row.measured)} certified ({more})"]
     if details["family"] is not None:
         parts.append(f"ε ≥ {down(details['family'])} if it is DP-SGD")

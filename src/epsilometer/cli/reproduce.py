@@ -31,7 +31,7 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Directory for trials, table, picture; a stopped run continues there.")],
     trials: Annotated[
         int | None,
-        typer.Option(help="In each world, or epochs, or references: docs/reproductions.md has the usual numbers."),
+        typer.Option(help="In each world, or of what else is counted: docs/reproductions.md has the usual numbers."),
     ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="Cells with this setting, KEY=VALUE,VALUE…; may be given several times.")
@@ -58,10 +58,10 @@ def reproduce(
 
     chosen = reproduction_named(name)
     cells = chosen.chosen(only or [])
-    count = chosen.trials if trials is None else checks.whole("--trials", trials, least=20)
+    count = chosen.trials if trials is None else checks.whole("--trials", trials, least=min(20, chosen.trials))
     if count < chosen.trials:  # with the rows, too: "paper 1.85, measured 0.69" says little without it
-        few = f" This run has --trials {count} where the whole has {chosen.trials:,}: a quick look, which proves less."
-        chosen = replace(chosen, about=chosen.about + few)
+        few = f" This run has --trials {count}, where {chosen.trials:,} are usual"
+        chosen = replace(chosen, about=chosen.about + few + (": it proves less." if chosen.at_least else "."))
     settings = {"reproduction": name, "trials": count, "seed": checks.whole("--seed", seed, least=0)}
     session = Session(count, seed, data_dir, executor=executor_named(executor, workers, address))
     measure_cells(chosen, cells, settings, out, session, quiet=quiet, as_json=as_json, line=_line)

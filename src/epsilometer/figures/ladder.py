@@ -38,9 +38,11 @@ class Ladder(Figure):
 
     @property
     def reading(self) -> str:
+        stated = any(rung.paper is not None for rung in self.rungs)
         return (
             "Each adversary has more power than the one below it. The bar is certified; diamonds and triangles follow "
             "only if the training is DP-SGD as stated. The line is what theory promises: no sound bound is beyond it."
+            + (" Circles are what the paper states, of trainings of its own." if stated else "")
         )
 
     @property

@@ -9,15 +9,18 @@ from typing import Any, ClassVar
 
 from epsilometer.figures.figure import Figure, Table, number, plain_ticks
 from epsilometer.figures.palette import GRID, MARKERS, SERIES
+from epsilometer.rounding import down
 
 
 @dataclass(frozen=True)
 class Series:
-    """Points (place on the x-axis, height), in the order in which they are joined; `reference` is drawn dashed."""
+    """Points (place on the x-axis, height), in the order in which they are joined; `reference` is drawn dashed, and
+    heights that are lower bounds (`at_least`) are not rounded up."""
 
     label: str
     points: tuple[tuple[str, float], ...]
     reference: bool = False
+    at_least: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,11 @@ class Lines(Figure):
         return sum(len(self._placed(one)) for one in self.series)
 
     def table(self) -> Table:
-        rows = [(one.label, place, number(y)) for one in self.series for place, y in self._placed(one)]
+        rows = [
+            (one.label, place, down(y) if one.at_least else number(y))
+            for one in self.series
+            for place, y in self._placed(one)
+        ]
         return Table(("line", self.x_label or "at", self.y_label or "height"), tuple(rows))
 
     def _placed(self, one: Series) -> list[tuple[str, float]]:

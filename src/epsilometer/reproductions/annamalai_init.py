@@ -55,7 +55,11 @@ def _measure(cell: Cell, session: Session) -> Row:
 
 def _draw(rows: Sequence[Row]) -> Figure:
     series = [
-        Series(f"{init} case", tuple((row.cell["eps"], row.measured) for row in rows if row.cell["init"] == init))
+        Series(
+            f"{init} case",
+            tuple((row.cell["eps"], row.measured) for row in rows if row.cell["init"] == init),
+            at_least=True,
+        )
         for init in _STARTS
     ]
     theory = Series("theory", tuple((eps, float(eps)) for eps in EPSILONS), reference=True)

@@ -78,7 +78,11 @@ def _epsilon(mu: float) -> float:
 
 def _draw(rows: Sequence[Row]) -> Figure:
     series = [
-        Series(f"learning rate {rate}", tuple((r.cell["eps"], r.measured) for r in rows if r.cell["lr"] == rate))
+        Series(
+            f"learning rate {rate}",
+            tuple((r.cell["eps"], r.measured) for r in rows if r.cell["lr"] == rate),
+            at_least=True,
+        )
         for rate in dict.fromkeys(row.cell["lr"] for row in rows)
     ]
     theory = Series("theory", tuple((eps, float(eps)) for eps in EPSILONS), reference=True)

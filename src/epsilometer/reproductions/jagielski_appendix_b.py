@@ -52,7 +52,12 @@ def _draw(rows: Sequence[Row]) -> Figure:
         f"δ = 0 (dashed and squares), else {DELTA:g}",
         tuple(_place(row) for row in rows),
         tuple(
-            Series(label, tuple((_place(row), value(row)) for row in rows), reference=label == "closed form")
+            Series(
+                label,
+                tuple((_place(row), value(row)) for row in rows),
+                reference=label == "closed form",
+                at_least=label.startswith("certified"),
+            )
             for label, value in lines.items()
         ),
     )

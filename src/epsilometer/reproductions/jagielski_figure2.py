@@ -105,7 +105,7 @@ def _draw(rows: Sequence[Row]) -> Figure:
             own = [row for row in panel if row.cell["attack"] == attack]
             if own:
                 points = tuple((row.cell["eps"].replace("inf", "∞"), row.measured) for row in own)
-                series.append(Series(label, points))
+                series.append(Series(label, points, at_least=True))
         if series:
             stated = tuple((eps, float(eps)) for eps in places if eps != "∞")
             series.append(Series("ε_th", stated, reference=True))

@@ -81,7 +81,8 @@ def _draw(rows: Sequence[Row]) -> Figure:
         for clip in _CLIPS:
             own = [row for row in rows if row.cell["init"] == init and row.cell["C"] == clip]
             if own:
-                series.append(Series(f"C = {clip}, measured", tuple((_place(row), row.measured) for row in own)))
+                measured = tuple((_place(row), row.measured) for row in own)
+                series.append(Series(f"C = {clip}, measured", measured, at_least=True))
                 paper = tuple((_place(row), row.paper or math.nan) for row in own)
                 series.append(Series(f"C = {clip}, paper", paper, reference=True))
         if series:

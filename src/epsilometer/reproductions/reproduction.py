@@ -51,7 +51,7 @@ class Reproduction:
     name: str
     summary: str
     about: str  # how what is measured relates to what the paper states
-    trials: int  # as in the paper
+    trials: int  # the usual number: in each world, or of what else is counted
     cells: tuple[Cell, ...]
     measure: Callable[[Cell, Session], Row]
     draw: Callable[[Sequence[Row]], Figure]
@@ -81,7 +81,7 @@ class Reproduction:
             left = tuple(cell for cell in cells if key not in cell or cell[key] in values)
             if not left:
                 there = ", ".join(dict.fromkeys(cell[key] for cell in cells))
-                expected = f"settings that occur together (with those before it there is {key} = {there})"
+                expected = f"settings that occur together (with the other settings, {key} is one of {there})"
                 raise InvalidInput("only", " ".join(only), expected, "leave one out")
             cells = left
         return cells

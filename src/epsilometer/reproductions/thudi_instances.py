@@ -22,6 +22,7 @@ from epsilometer.instances import (
     step_by_step,
 )
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
+from epsilometer.rounding import down
 from epsilometer.subjects import DpSgdTraining
 from epsilometer.training import Recipe
 
@@ -119,8 +120,8 @@ def _leakage(found: InstanceResult, session: Session) -> dict[str, object]:
         "within": bool((bounds <= epsilons).all()),
         "low_epsilons": f"{epsilons[:ENDS].min():.3g}–{epsilons[:ENDS].max():.3g}",
         "high_epsilons": f"{epsilons[ENDS:].min():.3g}–{epsilons[ENDS:].max():.3g}",
-        "low_certified": ", ".join(f"{bound:.3f}" for bound in bounds[:ENDS]),
-        "high_certified": ", ".join(f"{bound:.3f}" for bound in bounds[ENDS:]),
+        "low_certified": ", ".join(down(bound) for bound in bounds[:ENDS]),
+        "high_certified": ", ".join(down(bound) for bound in bounds[ENDS:]),
         "low_strength": float(strengths[:ENDS].mean()),
         "high_strength": float(strengths[ENDS:].mean()),
         "rank_correlation": float(stats.spearmanr(epsilons, strengths).statistic),
