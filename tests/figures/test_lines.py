@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from epsilometer.errors import InvalidInput
 from epsilometer.figures import Figure, Lines, Series, panels
 from epsilometer.figures.canvas import svg
+from epsilometer.report.stored_figures import figure_from_dict
 
 SVG = "{http://www.w3.org/2000/svg}"
 SCALES = [None, 0.01]
@@ -100,3 +102,14 @@ def test_panels_share_scale_and_legend() -> None:
     assert len(dashed) >= 1
     assert figure.marks == 10
     assert len(figure.table().rows) == 10
+
+
+@pytest.mark.parametrize(
+    "ends", [{"floor": 0.0}, {"floor": -0.01}, {"most": 0.0}, {"most": math.nan}, {"most": math.inf}]
+)
+def test_axes_that_cannot_be_drawn_are_refused(ends: dict[str, float]) -> None:
+    """As a stored figure that was changed may have them; matplotlib would warn in the middle of a report."""
+    stored = chart(0.1, 1, 10, floor=0.01).to_dict()
+    assert figure_from_dict(stored) == chart(0.1, 1, 10, floor=0.01)
+    with pytest.raises(InvalidInput, match="a figure as this version writes it"):
+        figure_from_dict(stored | ends)

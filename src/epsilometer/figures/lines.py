@@ -40,6 +40,11 @@ class Lines(Figure):
     most: float | None = None
     labels: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        for end in (self.floor, self.most):
+            if end is not None and not 0.0 < end < math.inf:  # a stored figure may have been changed
+                raise ValueError(f"floor and most: {end} is no height of an axis")
+
     @property
     def height(self) -> float:
         return 2.9
