@@ -174,3 +174,12 @@ def test_the_page_of_a_folder_shows_the_others(folder: Path, name: str) -> None:
         index_page("all", entries, True)
         for entry in entries:
             run_page(entry)
+
+
+@pytest.mark.parametrize("name", ["watch"])
+def test_a_watched_bound_without_its_kind_is_told_in_one_line(
+    here: Callable[..., Shown], folder: Path, name: str
+) -> None:
+    document = json.loads(file_of(folder / name).read_text())
+    del document["trainings"][0]["epsilon"]["family_bound"]["kind"]
+    assert look(here, folder, name, json.dumps(document)) == []

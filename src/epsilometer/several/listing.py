@@ -66,6 +66,11 @@ class KnownRun:
     def certified(self) -> float | None:
         return self.proved if self.lower is not None and self.lower["kind"] == "certified" else None
 
+    def complete(self) -> KnownRun:
+        """Itself, if it has what is told of every run: what is missing is missed here, where a file can be named."""
+        _ = self.delta, self.relation, self.adversary, self.outcome, self.certified
+        return self
+
     @property
     def has_faults(self) -> bool:
         """Whether faults were put in on purpose."""
@@ -126,7 +131,7 @@ def _known(where: Path, run: StoredRun, driven: bool, alone: bool) -> KnownRun:
     end = run.conclusion or {}
     finished = STOPPED_EARLY if end.get("stopped_early") else FINISHED
     upper, family, remarks = _from_result(where / RESULTS[0], run) if end and alone else (None, None, ())
-    known = KnownRun(
+    return KnownRun(
         where=where,
         fingerprint=run.fingerprint,
         plan=run.plan,
@@ -141,9 +146,7 @@ def _known(where: Path, run: StoredRun, driven: bool, alone: bool) -> KnownRun:
         upper=upper,
         family=family,
         remarks=remarks,
-    )
-    _ = known.delta, known.relation, known.adversary, known.outcome, known.certified  # what is missing is told here
-    return known
+    ).complete()
 
 
 def _from_result(path: Path, run: StoredRun) -> tuple[float | None, float | None, tuple[str, ...]]:

@@ -70,7 +70,7 @@ def _known(directory: Path, document: dict[str, Any], number: int, one: dict[str
         family=None if lower is None else float(lower["epsilon"]),
         remarks=(f"failed checks: {', '.join(failed)}",) if failed else (),
         counted="steps",
-    )
+    ).complete()
 
 
 def _nothing(directory: Path, document: dict[str, Any]) -> KnownRun:
