@@ -9,12 +9,15 @@ import math
 def down(value: float, decimals: int = 3) -> str:
     """Not above the value, for what is at least so much.
 
-    >>> down(0.70759), down(2.0), down(0.0), down(math.inf)
-    ('0.707', '2.000', '0.000', '∞')
+    >>> down(0.70759), down(2.0), down(0.0), down(math.inf), down(1.23456e300)
+    ('0.707', '2.000', '0.000', '∞', '1.234E+300')
     """
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
-    return str(_exact(value).quantize(decimal.Decimal(1).scaleb(-decimals), decimal.ROUND_FLOOR))
+    exact = _exact(value)
+    # A stored result that was changed may have 1e300, which would be a line of digits.
+    place = -decimals if abs(value) < 1e15 else exact.adjusted() - decimals
+    return str(exact.quantize(decimal.Decimal(1).scaleb(place), decimal.ROUND_FLOOR))
 
 
 def up(value: float, digits: int = 4) -> str:

@@ -189,7 +189,8 @@ def test_a_ladder_has_the_papers_numbers_and_rounds_no_bound_up() -> None:
 
 
 def test_a_ladder_is_drawn_whatever_was_measured() -> None:
-    odd = (Rung("<a>", math.nan), Rung("b", 0.0, 0.0, 3.0), Rung("c", math.inf, None))
+    odd = (Rung("<a>", math.nan), Rung("b", 0.0, math.nan, 3.0), Rung("c", math.inf, None), Rung("d", 1e300, 1e30))
     for upper in (math.inf, 4.0):
         figure = Grid("T", (Ladder("one & two", upper, odd), Ladder("empty", upper, ())))
         assert {"<a>", "one & two", "not played"} <= set(texts(figure))
+        assert [row[3] for row in figure.table().rows] == ["–", "–", "–", "1.000E+30"]

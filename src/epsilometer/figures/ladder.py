@@ -96,4 +96,4 @@ class Ladder(Figure):
 
 def _least(value: float | None) -> str:
     """A lower bound, which is never rounded up."""
-    return "–" if value is None else down(value)
+    return number(value) if value is None or math.isnan(value) else down(value)
