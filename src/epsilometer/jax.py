@@ -40,10 +40,11 @@ class Watch:
 
     @property
     def trainings(self) -> list[Judged]:
-        """Each with its verdict, in order; steps under way are waited for."""
+        """Each with its verdict, in order, with what the checks find by now; steps under way are waited for."""
         import jax
 
         jax.effects_barrier()  # type: ignore[no-untyped-call]
+        self._training.check()
         return list(self._monitor)
 
     @property

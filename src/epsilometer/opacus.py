@@ -41,16 +41,18 @@ class Watch:
 
     @property
     def trainings(self) -> list[Watched]:
-        """One for each call of `make_private`, in order."""
+        """One for each call of `make_private`, in order, with what the checks find by now."""
+        self._hooks.check()
         return list(self._monitor)
 
     @property
     def verdict(self) -> Verdict:
         """On the training that was made private last."""
-        if not self.trainings:
+        trainings = self.trainings
+        if not trainings:
             why = "; ".join(self._monitor.failures) or "nothing was made private so far"
             raise InvalidInput("engine", "watched", "a call of make_private before the verdict", why)
-        return self.trainings[-1].verdict()
+        return trainings[-1].verdict()
 
     def result(self) -> list[dict[str, Any]]:
         """All trainings as plain data."""
@@ -70,9 +72,10 @@ class Watch:
 
     def __str__(self) -> str:
         failures = [f"epsilometer: not audited, because {why}" for why in self._monitor.failures]
-        if not self.trainings:
+        trainings = self.trainings
+        if not trainings:
             return "\n".join(failures or ["epsilometer: nothing was made private"])
-        lines = [f"epsilometer: training {n}: {one.headline()}" for n, one in enumerate(self.trainings, 1)]
+        lines = [f"epsilometer: training {n}: {one.headline()}" for n, one in enumerate(trainings, 1)]
         return "\n".join([*failures, *lines])
 
     def _at_exit(self) -> None:

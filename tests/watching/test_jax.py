@@ -208,6 +208,9 @@ def test_faults_that_need_no_statistics() -> None:
     state, update = watched.init(PARAMS), jax.jit(watched.update)
     for _ in range(3):
         update(SUMS, state)  # the new state is thrown away
+    assert watched.audit.verdict.refuted == "the stated mechanism, by check independent-steps"  # before the end, too
+    update(SUMS, state)
+    assert "3 of 4 steps had a random key of a step before" in watched.audit.verdict.reason
     assert failed(watched) == ["independent-steps"]
 
 

@@ -113,11 +113,17 @@ def test_half_of_the_noise_is_seen(kind: str, place: str, monkeypatch: pytest.Mo
     assert statistics.median(steps) <= 5
 
 
-def test_only_canaries_of_the_model_see_a_bias_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_canaries_of_the_model_see_a_bias_without_noise_and_checks_beside_an_extra_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     scaled(0.0, monkeypatch, only=(32,))
-    assert str(train({}, steps=20).watch).startswith("epsilometer: training 1: consistent")
+    beside = train({}, steps=20).watch
+    assert beside is not None
+    assert beside.trainings[0].refuted_at is None
+    assert beside.verdict.refuted == "the stated mechanism, by check noise-scale"
     watch = train({"place": "model"}, steps=20).watch
     assert watch is not None
+    assert watch.trainings[0].refuted_at is not None
     assert watch.verdict.outcome == "violated"
 
 
@@ -355,7 +361,7 @@ def test_epsilon_of_the_training_stands_beside_the_promise(monkeypatch: pytest.M
     )
     shuffled = ended(train({}, steps=20, poisson_sampling=False).watch)
     assert shuffled.epsilon().lower is None
-    assert "something else is wrong: sampler" in shuffled.headline()
+    assert "violated: the mechanism that it states is refuted by check sampler" in shuffled.headline()
     assert shuffled.epsilon().strength is not None  # of a step it says as much
     scaled(0.5, monkeypatch)
     half = ended(train({}, steps=20).watch)

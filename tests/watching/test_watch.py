@@ -168,7 +168,16 @@ def test_a_copy_of_the_process_is_not_audited(tmp_path: Path) -> None:
             1,
             "opacus was never imported (the command ended with exit code 1)",
         ),
-        ([sys.executable, "-c", "import opacus"], 0, f"{NOTHING}opacus was imported, but PrivacyEngine.make_private"),
+        (
+            [sys.executable, "-c", "import opacus"],
+            0,
+            f"{NOTHING}opacus was imported, but PrivacyEngine.make_private was not called; what is made private",
+        ),
+        (
+            [sys.executable, "-c", "import opacus; raise SystemExit(3)"],
+            3,
+            "make_private never returned (the command ended with exit code 3)",
+        ),
     ],
 )
 def test_why_nothing_was_audited(command: list[str], code: int, words: str) -> None:
@@ -343,7 +352,7 @@ def test_a_failed_check_can_be_accepted_and_is_shown_as_ignored(tmp_path: Path) 
     statuses = {check["name"]: check["status"] for check in training["checks"]}
     assert (statuses["sampler"], training["verdict"]) == ("ignored", "consistent")
     assert ">ignored<" in (out / "report.html").read_text()
-    assert watch("--require", "consistent", "--", *command).returncode == 4
+    assert watch("--require", "consistent", "--", *command).returncode == 1
     wrong = watch("--ignore", "no-such-check", "--", "true")
     assert wrong.returncode == 2
     assert "--ignore = 'no-such-check'" in wrong.stderr

@@ -10,6 +10,7 @@ from epsilometer.bounds.exact_rank import ExactRank, exact_rank
 from epsilometer.bounds.gaussian import StrengthLimit, gaussian_bound, gaussian_strength_limit, refute_step
 from epsilometer.bounds.method import Method, Sequential
 from epsilometer.bounds.methods import METHODS, default_method, method_as_dict, method_named
+from epsilometer.bounds.noise_process import NoiseProcess
 from epsilometer.bounds.one_run import Threshold, one_run
 from epsilometer.bounds.one_run_fdp import one_run_fdp, refute_one_run
 from epsilometer.bounds.one_run_method import OneRunPoint
@@ -57,6 +58,7 @@ __all__ = [
     "LowerBound",
     "Method",
     "NoiseLimit",
+    "NoiseProcess",
     "OneRunPoint",
     "Proof",
     "RankSumTest",

@@ -191,17 +191,7 @@ def _show(monitor: Monitor, trainings: list[list[Check]], code: int) -> None:
         say(f"epsilometer: {title}: {which}, {others}")
         _print_table([(check.name, check.status.value, check.reason) for check in checks], title)
     if not trainings and not monitor.failures:
-        say(f"epsilometer: nothing was checked: {monitor_silence(monitor, code)}")
-
-
-def monitor_silence(monitor: Monitor, code: int) -> str:
-    """Why no training was seen."""
-    failed = f" (the command ended with exit code {code})" if code else ""
-    if not monitor.processes:
-        return f"the hook got into no Python process; the command starts none, or with -I, -E or -S{failed}"
-    if not monitor.libraries:
-        return f"opacus was never imported{failed}"
-    return f"opacus was imported, but PrivacyEngine.make_private never returned{failed}"
+        say(f"epsilometer: nothing was checked: {monitor.why_nothing(code)}")
 
 
 def _print_table(rows: Sequence[tuple[str, str, str]], title: str) -> None:

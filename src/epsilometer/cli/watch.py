@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epsilometer.cli.output import INTERNAL_ERROR, say
+from epsilometer.cli.output import say
 from epsilometer.errors import InvalidInput, one_line, unknown_name
 
 if TYPE_CHECKING:
@@ -115,14 +115,14 @@ def watch(
             return ended.code
         display.finish(ended)
         if display.broken:
-            return ended if ended or require is None else INTERNAL_ERROR
+            return ended if ended or require is None else TOO_WEAK
         if out is not None:
             times = {"begun": begun, "seconds": round(time.monotonic() - clock, 3)}
             found = {"schema": 1, "command": list(command), "exit_code": ended, **times, **_document(monitor)}
             document = _plain(found)
             (directory / RESULT).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
             write_report(directory, document)
-    if ended == 0 and require is None and any(one.process.refuted for one in monitor):
+    if ended == 0 and require is None and "violated" in _outcomes(monitor):
         say("epsilometer: the exit code is the command's own, 0; with --require not-violated it would be 1")
     return _exit_code(ended, monitor, require)
 
@@ -134,6 +134,7 @@ class _Display:
         self._monitor, self._stop = monitor, stop
         self._due: dict[int, float] = {}
         self._refuted: set[int] = set()
+        self._damaged = 0  # lines of recordings that are none
         self.broken = ""  # what went wrong in the audit; the command goes on
 
     def look(self, follower: Follower) -> bool:
@@ -147,6 +148,7 @@ class _Display:
 
     def _take_up(self, follower: Follower) -> None:
         changed = [self._monitor.take(record, source) for source, record in follower.new()]
+        self._damaged = follower.damaged
         for one in {id(one): one for one in changed if one is not None}.values():
             self._remark(one)
 
@@ -158,6 +160,8 @@ class _Display:
         if self.broken:
             say(f"epsilometer: the audit failed, and the command went on without it ({self.broken})")
             return
+        if self._damaged:
+            monitor.failures.append(f"{self._damaged} lines of the recordings make no sense, and were left out")
         for why in monitor.failures:
             say(f"epsilometer: not audited, because {why}")
         for one in monitor:
@@ -176,14 +180,14 @@ class _Display:
                     "(of a checkpoint that was loaded, or taken around the optimizer)"
                 )
         if not monitor.trainings and not monitor.failures:
-            say(f"epsilometer: nothing was audited: {self._why_nothing(code)}")
+            say(f"epsilometer: nothing was audited: {monitor.why_nothing(code)}")
 
     def _remark(self, one: Watched) -> None:
         now, name = time.monotonic(), self._name(one)
         if id(one) not in self._due:
             self._due[id(one)] = now + _FIRST_WORD
             say(f"epsilometer: {name}: {one}")
-        if one.process.refuted and id(one) not in self._refuted:
+        if one.refuted_at is not None and id(one) not in self._refuted:
             self._refuted.add(id(one))
             say(f"epsilometer: {name}: {one.verdict()}")
         elif now > self._due[id(one)] and one.process.steps:
@@ -197,31 +201,21 @@ class _Display:
         several = len({watched.pid for watched in self._monitor}) > 1
         return f"training {one.made.training}" + (f" of process {one.pid}" if several else "")
 
-    def _why_nothing(self, code: int) -> str:
-        failed = f" (the command ended with exit code {code})" if code else ""
-        if not self._monitor.processes:
-            return (
-                "the hook got into no Python process; the command starts none, or with -I, -E or -S, which keep "
-                f"PYTHONPATH or sitecustomize out{failed}"
-            )
-        if not self._monitor.libraries:
-            return f"opacus was never imported{failed}"
-        names = sorted({one.library for one in self._monitor.libraries})
-        if "opacus" not in names:
-            return f"{' and '.join(names)} made no gradients private in a way that is watched{failed}"
-        return f"opacus was imported, but PrivacyEngine.make_private never returned{failed}"
-
 
 def _exit_code(ended: int, monitor: Monitor, require: Required | None) -> int:
     """The command's own, unless it is 0 and something is required."""
     if ended != 0 or require is None:
         return ended
-    outcomes = [one.verdict().outcome.value for one in monitor]
+    outcomes = _outcomes(monitor)
     if "violated" in outcomes:
         return VIOLATED
     supported = bool(outcomes) and all(outcome == "consistent" for outcome in outcomes)
     weak = not supported or bool(monitor.failures) or any(one.faults for one in monitor)
     return TOO_WEAK if weak and require is Required.CONSISTENT else 0
+
+
+def _outcomes(monitor: Monitor) -> list[str]:
+    return [one.verdict().outcome.value for one in monitor]
 
 
 def _document(monitor: Monitor) -> dict[str, Any]:

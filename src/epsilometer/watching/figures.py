@@ -45,8 +45,8 @@ def _path(number: int, one: Watched) -> Path:
     """The e-value's logarithm to base 10, at a few dozen steps and where it refuted the claim."""
     count = len(one.wealth)
     places = set(np.linspace(0, count - 1, min(count, SHOWN)).round().astype(int).tolist())
-    if one.process.refuted_at:
-        places.add(min(one.process.refuted_at, count) - 1)
+    if one.refuted_at:
+        places.add(min(one.refuted_at, count) - 1)
     steps = sorted(places)
     return Path(
         f"Evidence against the stated noise of training {number}",

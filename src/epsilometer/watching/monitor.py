@@ -10,9 +10,19 @@ from typing import TYPE_CHECKING, Any
 from epsilometer.bounds import StepProcess, share_refuted_in_steps
 from epsilometer.bounds.step_process import e_value
 from epsilometer.claims import GaussianClaim, StepClaim
+from epsilometer.errors import EpsilometerError
 from epsilometer.rounding import confidence, simulated
-from epsilometer.watching.checks.names import ALL, FAILED, IGNORED, NOISE_SCALE, NOT_APPLICABLE, TARGET, UNMENDED
+from epsilometer.watching.checks.names import (
+    ALL,
+    FAILED,
+    IGNORED,
+    NOISE_SCALE,
+    NOT_APPLICABLE,
+    TARGET,
+    UNMENDED,
+)
 from epsilometer.watching.epsilon import DELTA, EpsilonOfTraining, epsilon_of_training
+from epsilometer.watching.own_parameters import OwnParameters
 from epsilometer.watching.recording import (
     Checked,
     Ended,
@@ -44,6 +54,7 @@ class Watched:
     delta: float = DELTA
     pid: int = 0
     vacuous: int = 0  # steps that state no noise
+    own: OwnParameters = field(init=False)
     not_audited: str = ""
     checks: list[dict[str, str]] = field(default_factory=list)
     first_noise: list[list[float]] = field(default_factory=list)
@@ -54,6 +65,9 @@ class Watched:
     _stated: dict[float, float] = field(default_factory=dict)
     _factor: tuple[int, float] = (0, math.inf)
     _epsilon: EpsilonOfTraining | None = None  # once the training has ended
+
+    def __post_init__(self) -> None:
+        self.own = OwnParameters(self.confidence)
 
     def add(self, step: Step) -> None:
         """One more step; one that states no noise promises nothing, and is counted only."""
@@ -67,7 +81,16 @@ class Watched:
             rounded = sigma if exact else _COARSE ** math.floor(math.log(sigma) / math.log(_COARSE))
             self._stated[sigma] = rounded
         self.process.add(step.scores, step.coins, self._stated[sigma])
+        self.own.add(step, self._stated[sigma])
         self.wealth.append(self.process.log_e_value)
+
+    @property
+    def refuted_at(self) -> int | None:
+        """The step from which on the stated noise is refuted; canaries on an extra parameter need more than bets."""
+        at = self.process.refuted_at
+        if at is None or self.made.place == MODEL or not self.made.own_noise:
+            return at
+        return None if self.own.refuted_at is None else max(at, self.own.refuted_at)
 
     def noise_factor(self) -> float:
         """The true noise is at most so many times the stated."""
@@ -82,13 +105,18 @@ class Watched:
         process = self.process
         factor = self.noise_factor()
         limit = f"the noise is at most {factor:.3g} × the stated"
-        if process.refuted:
+        if self.refuted_at is not None:
             reason = (
-                f"{StepClaim.statement} is refuted at step {process.refuted_at} (noise multiplier {self._noise()}; "
+                f"{StepClaim.statement} is refuted at step {self.refuted_at} (noise multiplier {self._noise()}; "
                 f"e-value {e_value(process.log_e_value)} by now, {self.confidence:.12g} confidence)"
             )
             reason += f"; {limit}" if factor < 1.0 else ""
             return Verdict(Outcome.VIOLATED, reason, refuted=StepClaim.statement)
+        if self.refuting:
+            name, why = self.refuting[0]["name"], self.refuting[0]["reason"]
+            others = "" if len(self.refuting) == 1 else f" (also {', '.join(one['name'] for one in self.refuting[1:])})"
+            reason = f"the mechanism that it states is refuted by check {name}{others}: {why}"
+            return Verdict(Outcome.VIOLATED, reason, refuted=f"{self.refuting[0]['refutes']}, by check {name}")
         why = self._says_nothing()
         if why:
             return Verdict(Outcome.INCONCLUSIVE, why)
@@ -110,6 +138,12 @@ class Watched:
 
     def _doubt(self, doubtful: float) -> str:
         """Why what was not refuted is no pass all the same; empty if it is one."""
+        if self.process.refuted:
+            own = "has no less noise than is stated" if self.own.seen else "could not be looked at"
+            return (
+                f"canaries on an extra parameter refute it at step {self.process.refuted_at}, and the model itself "
+                f"{own}: the script may treat parameters that it does not know unlike its own; use --canaries model"
+            )
         e = self.process.log_e_value
         if e >= -math.log(doubtful):
             return f"the evidence points that way (e-value {e_value(e)}); train longer"
@@ -117,6 +151,8 @@ class Watched:
             failed = dict(reversed([(one["name"], one["reason"]) for one in self.faults]))
             why = next(iter(failed.values())) if len(failed) == 1 else "see the checks"
             return f"failed checks say that something else is wrong: {', '.join(failed)} ({why})"
+        if not self.checks:
+            return "its process ended before checks were made (os._exit, or a signal); let it come to its end"
         unseen = self._noise_unseen()
         return f"whether every parameter has this noise was not seen ({unseen}); use --canaries model" if unseen else ""
 
@@ -149,8 +185,10 @@ class Watched:
     def quote(self) -> str:
         """What may be said of this training, with all that it needs to be true."""
         outcome, sure = self.verdict().outcome.value, confidence(self.confidence)
+        if outcome == "violated" and self.refuted_at is None:
+            return f"the mechanism that it states is refuted by check {self.refuting[0]['name']}"
         if outcome == "violated":
-            return f"the stated noise multiplier {self._noise()} is refuted at step {self.process.refuted_at}, {sure}"
+            return f"the stated noise multiplier {self._noise()} is refuted at step {self.refuted_at}, {sure}"
         if outcome == "inconclusive":
             return "nothing: the audit is inconclusive"
         upper = self.epsilon().upper
@@ -192,6 +230,11 @@ class Watched:
         """Checks that failed and are not ignored, of those that some version of the library passes."""
         return [one for one in self.checks if one["status"] == FAILED and one["name"] not in UNMENDED]
 
+    @property
+    def refuting(self) -> list[dict[str, str]]:
+        """Those of them that refute the mechanism which is stated."""
+        return [one for one in self.faults if one.get("refutes")]
+
     def to_dict(self) -> dict[str, Any]:
         verdict = self.verdict()
         return {
@@ -207,7 +250,7 @@ class Watched:
             "unseen_steps": self.unseen,
             "accounted": self.history,
             "log_e_value": self.process.log_e_value,
-            "refuted_at": self.process.refuted_at,
+            "refuted_at": self.refuted_at,
             "noise_factor": self.noise_factor(),
             "confidence": self.confidence,
             "headline": self.headline(),
@@ -252,6 +295,10 @@ class Monitor:
         self.trainings: dict[tuple[str, int], Watched] = {}
         self.failures: list[str] = []
 
+    def here(self) -> Monitor:
+        """A forked copy has a copy of this one."""
+        return self
+
     def take(self, record: Record, source: str = "") -> Watched | None:
         """Note it; the training that it belongs to, if any."""
         match record:
@@ -273,6 +320,26 @@ class Monitor:
                 return self._of_training(record, self.trainings.get((source, record.training)))
         return None
 
+    def why_nothing(self, code: int) -> str:
+        """Why a command that ended with this exit code has no training here."""
+        failed = f" (the command ended with exit code {code})" if code else ""
+        if not self.processes:
+            return (
+                "the hook got into no Python process; the command starts none, or with -I, -E or -S, which keep "
+                f"PYTHONPATH or sitecustomize out{failed}"
+            )
+        if not self.libraries:
+            return f"opacus was never imported{failed}"
+        names = sorted({one.library for one in self.libraries})
+        if "opacus" not in names:
+            return f"{' and '.join(names)} made no gradients private in a way that is watched{failed}"
+        if code:
+            return f"opacus was imported, but PrivacyEngine.make_private never returned{failed}"
+        return (
+            "opacus was imported, but PrivacyEngine.make_private was not called; what is made private without it, by a "
+            "DPOptimizer alone, say, is not watched"
+        )
+
     def __iter__(self) -> Iterator[Watched]:
         return iter(self.trainings.values())
 
@@ -283,11 +350,16 @@ class Monitor:
             return None
         match record:
             case Step():
-                watched.add(record)
+                try:
+                    watched.add(record)
+                except EpsilometerError as error:  # noise of 1e-300, say
+                    watched.not_audited = f"a step makes no sense ({error})"
             case NotAudited():
                 watched.not_audited = record.reason
-            case Checked():
-                watched.checks += [self._accepted(check) for check in record.checks]
+            case Checked():  # the latest answer counts
+                answers = {one["name"]: one for one in watched.checks}
+                answers |= {check["name"]: self._accepted(check) for check in record.checks}
+                watched.checks = list(answers.values())
             case FirstNoise():
                 watched.first_noise = record.values
             case Ended():

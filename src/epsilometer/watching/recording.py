@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
-from collections.abc import Iterator
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -41,7 +45,8 @@ class Imported:
 
 @dataclass(frozen=True)
 class MadePrivate:
-    """A training began: what it is and states. `training` counts from 1 within its process."""
+    """A training began: what it is and states. `training` counts from 1 within its process. With `own_noise`, steps
+    show noise of the model's own parameters too."""
 
     kind: ClassVar[str] = "made-private"
     training: int
@@ -51,12 +56,14 @@ class MadePrivate:
     canaries: int
     place: str
     settings: dict[str, Any]
+    own_noise: bool = False
 
 
 @dataclass(frozen=True)
 class Step:
     """One real step: the noisy sum at each canary's coordinate in units of the clip norm, who was in, and the noise
-    multiplier that was accounted for."""
+    multiplier that was accounted for. `noise` is its size at some coordinates of the model, in units of the clip norm
+    and sorted: without signs and places nobody can take it off."""
 
     kind: ClassVar[str] = "step"
     training: int
@@ -64,6 +71,7 @@ class Step:
     coins: NDArray[np.bool_]
     noise_multiplier: float
     clip_norm: float
+    noise: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -115,12 +123,24 @@ class Sink(Protocol):
 
     def take(self, record: Record) -> object: ...
 
+    def here(self) -> Sink:
+        """The one for trainings that begin in this process, which may be a forked copy."""
+
 
 class Writer:
     """A sink that appends to a file; each record is one write, so a killed process tears its last line at most."""
 
     def __init__(self, path: str | Path) -> None:
-        self._path = str(path)
+        self._path, self._process = str(path), os.getpid()
+
+    def here(self) -> Writer:
+        """Of a forked copy a file of its own: two processes number their trainings alike."""
+        process = os.getpid()
+        if process == self._process:
+            return self
+        own = Writer(Path(self._path).with_name(f"{process}-{time.time_ns()}{SUFFIX}"))
+        own.take(Started(process, [str(word) for word in sys.orig_argv], platform.python_version()))
+        return own
 
     def take(self, record: Record) -> None:
         line = encode(record)
@@ -163,23 +183,83 @@ def encode(record: Record) -> bytes:
     content = asdict(record)
     if isinstance(record, Step):
         content["canaries"] = len(record.scores)
-        content["scores"] = _text(np.asarray(np.clip(record.scores, -_FAR, _FAR), "<f4").tobytes())
+        content["scores"], content["noise"] = _packed(record.scores), _packed(record.noise)
         content["coins"] = _text(np.packbits(record.coins).tobytes())
     return json.dumps({"kind": record.kind, **content}).encode() + b"\n"
 
 
 def decode(line: bytes) -> Record:
-    """The record of a line; ValueError, TypeError or KeyError if it is none."""
+    """The record of a line; ValueError, TypeError or KeyError if it is none, or one that makes no sense."""
     content = json.loads(line)
     kind = _KINDS[content.pop("kind")]
     if kind is Step:
         number = content.pop("canaries")
-        content["scores"] = np.frombuffer(base64.b64decode(content["scores"], validate=True), "<f4").astype(np.float64)
+        content["scores"] = _numbers(content["scores"])
+        content["noise"] = _numbers(content.get("noise", ""))
         bits = np.frombuffer(base64.b64decode(content["coins"], validate=True), np.uint8)
         content["coins"] = np.unpackbits(bits, count=number).astype(bool)
-        if len(content["scores"]) != number or len(content["coins"]) != number:
+        if number < 1 or len(content["scores"]) != number or len(content["coins"]) != number:
             raise ValueError("a step of another length")
-    return kind(**{one.name: content[one.name] for one in fields(kind) if one.name in content})
+    named = {one.name: content[one.name] for one in fields(kind) if one.name in content}
+    wrong = [name for name, value in named.items() if not _MAKES_SENSE[name](value)]
+    if wrong:
+        raise ValueError(f"{kind.kind}: {', '.join(wrong)}")
+    return kind(**named)
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _real(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _finite(value: Any) -> bool:
+    return _real(value) and math.isfinite(value)
+
+
+def _text_or_empty(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _all(good: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(good(one) for one in value)
+
+
+def _entry(value: Any) -> bool:
+    """Of an accountant's history."""
+    return isinstance(value, list) and len(value) == 3 and all(_finite(part) and part >= 0 for part in value)
+
+
+def _check(value: Any) -> bool:
+    keys = ("name", "status", "reason")
+    return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in keys)
+
+
+# What is read back may have been written by anybody: a line that makes no sense counts as damaged, and no more.
+_MAKES_SENSE: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("pid", "training", "canaries", "unseen"), _count),
+    **dict.fromkeys(("python", "library", "version", "optimizer", "place", "reason"), _text_or_empty),
+    **dict.fromkeys(("noise_multiplier", "clip_norm"), _real),
+    "argv": _all(_text_or_empty),
+    "settings": lambda value: isinstance(value, dict),
+    "own_noise": lambda value: isinstance(value, bool),
+    "scores": lambda value: not np.isnan(value).any(),
+    "noise": lambda value: bool(np.isfinite(value).all()),
+    "coins": lambda _: True,
+    "checks": _all(_check),
+    "values": _all(_all(_finite)),
+    "history": _all(_entry),
+}
+
+
+def _numbers(text: str) -> NDArray[np.float64]:
+    return np.frombuffer(base64.b64decode(text, validate=True), "<f4").astype(np.float64)
+
+
+def _packed(values: NDArray[np.float64]) -> str:
+    return _text(np.asarray(np.clip(values, -_FAR, _FAR), "<f4").tobytes())
 
 
 def _text(content: bytes) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from epsilometer.errors import one_line
 
+STATED_MECHANISM = "the stated mechanism"
 CHANCE = 1e-6  # with which a check that looks at random numbers may accuse a training that is right
 
 
@@ -20,21 +21,24 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """What one check found: one plain line with what was found, what was expected and what to do."""
+    """What one check found: one plain line with what was found, what was expected and what to do; and whether that
+    refutes the mechanism which the training states."""
 
     name: str
     status: Status
     reason: str
+    refutes: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", one_line(self.reason, limit=600))
 
     def to_dict(self) -> dict[str, str]:
-        return {"name": self.name, "status": self.status.value, "reason": self.reason}
+        found = {"name": self.name, "status": self.status.value, "reason": self.reason}
+        return {**found, "refutes": STATED_MECHANISM} if self.refutes else found
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Check:
-        return cls(str(document["name"]), Status(document["status"]), str(document["reason"]))
+        return cls(str(document["name"]), Status(document["status"]), str(document["reason"]), "refutes" in document)
 
 
 @dataclass(frozen=True)
@@ -43,18 +47,19 @@ class Finding:
 
     status: Status
     reason: str
+    meant: bool = False  # failed, and perhaps on purpose: a mechanism that is not the stated one, and may be right
 
 
 def passed(reason: str) -> Finding:
     return Finding(Status.PASSED, reason)
 
 
-def failed(found: str, expected: str, remedy: str) -> Finding:
+def failed(found: str, expected: str, remedy: str, *, meant: bool = False) -> Finding:
     """
     >>> failed("50 steps accounted", "60, which were taken", "call attach_step_hook no more").reason
     '50 steps accounted; expected 60, which were taken; call attach_step_hook no more'
     """
-    return Finding(Status.FAILED, f"{found}; expected {expected}; {remedy}")
+    return Finding(Status.FAILED, f"{found}; expected {expected}; {remedy}", meant)
 
 
 def not_applicable(reason: str) -> Finding:

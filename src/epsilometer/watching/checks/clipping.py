@@ -27,8 +27,7 @@ def huge_record(seen: SeenTraining) -> Finding:
         count = len(seen.optimizer.params)
         huge = torch.full((count,), _HUGE * limit / math.sqrt(count))
         together = torch.cat([s.reshape(-1) for s in clipped(seen, huge[None, :])]).norm().item()
-        alone = [s.norm().item() for s in clipped(seen, torch.eye(count) * _HUGE * limit)]
-        added = max(together, *alone)
+        added = max(together, *added_alone(seen))
     if not added <= limit * (1 + _SLACK):
         return failed(
             f"a record with gradient norm {_HUGE * limit:.4g} adds {added:.4g}", f"at most C = {limit:.4g}",
@@ -72,6 +71,12 @@ def ghost_clip_norm(seen: SeenTraining) -> Finding:
                 "use Opacus 1.5.3 or later (PR 664), or set module.max_grad_norm",
             )  # fmt: skip
     return passed("records are clipped at the norm for which noise is added")
+
+
+def added_alone(seen: SeenTraining) -> list[float]:
+    """What a record adds to each parameter whose gradient there is huge, and zero elsewhere."""
+    huge = torch.eye(len(seen.optimizer.params)) * _HUGE * _limit(seen.optimizer)
+    return [added.norm().item() for added in clipped(seen, huge)]
 
 
 def clipped(seen: SeenTraining, norms: torch.Tensor) -> list[torch.Tensor]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from epsilometer.watching.checks.check import Check, Finding, Status, not_applicable
-from epsilometer.watching.checks.names import ALL
+from epsilometer.watching.checks.names import ALL, REFUTING
 from epsilometer.watching.checks.seen import SeenTraining
 
 if TYPE_CHECKING:
@@ -62,10 +62,14 @@ class Inspection:
 
     def finished(self) -> list[Check]:
         """The answers of all checks, for each `make_private` in turn."""
-        if self._settled is not None:
-            return self._failures + self._settled[0]
         for seen in self._trainings:
             seen.close()
+        return self.so_far()
+
+    def so_far(self) -> list[Check]:
+        """The same while the training goes on: what they say of it up to now."""
+        if self._settled is not None:
+            return self._failures + self._settled[0]
         return self._failures + [check for number in range(len(self._trainings)) for check in self._answers(number)]
 
     def digests(self) -> list[NoiseDigest]:
@@ -92,12 +96,15 @@ class Inspection:
 
     def _answers(self, number: int) -> Iterator[Check]:
         from epsilometer.watching.checks.catalogue import CHECKS
+        from epsilometer.watching.opacus.support import another_mechanism
 
         seen = self._trainings[number]
+        another = bool(another_mechanism(seen.optimizer))
         several = f"make_private {number + 1} of {len(self._trainings)}: " if len(self._trainings) > 1 else ""
         for name, answer in CHECKS.items():
             finding = self._answer(answer, seen)
-            yield Check(name, finding.status, several + finding.reason)
+            refutes = finding.status is Status.FAILED and name in REFUTING and not (finding.meant or another)
+            yield Check(name, finding.status, several + finding.reason, refutes)
 
     def _answer(self, answer: Callable[[SeenTraining], Finding], seen: SeenTraining) -> Finding:
         if seen.trouble:

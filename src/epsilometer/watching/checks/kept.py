@@ -14,7 +14,6 @@ from epsilometer.watching.checks.check import Finding, failed, not_applicable, p
 if TYPE_CHECKING:
     from epsilometer.watching.checks.seen import SeenTraining
 
-_PLACES = 64  # of each parameter that are compared
 _TOLERANCE = 1e-3  # of its size, beside a common factor
 
 
@@ -30,7 +29,7 @@ class KeptGradients:
 
     def leave(self) -> None:
         """Clipping, noise and scaling are done."""
-        self._left = {id(p): _sample(p.grad) for p in self._optimizer.params if p.grad is not None}
+        self._left = {id(p): p.grad.detach().clone() for p in self._optimizer.params if p.grad is not None}
 
     def _about_to_step(self, optimizer: Any, *_: Any) -> None:
         with suppress(Exception):  # what goes wrong in here is no business of the script
@@ -41,7 +40,7 @@ class KeptGradients:
         left, self._left = self._left, {}
         self.steps += 1
         for p in self._optimizer.params:
-            if p.grad is not None and id(p) in left and not _proportional(left[id(p)], _sample(p.grad)):
+            if p.grad is not None and id(p) in left and not _proportional(left[id(p)], p.grad.detach()):
                 name = self._name_of(p)
                 self.changed[name] = self.changed.get(name, 0) + 1
 
@@ -65,16 +64,14 @@ def noise_kept(seen: SeenTraining) -> Finding:
     return passed(f"{kept.steps} steps with the gradients that clipping and noise had left")
 
 
-def _sample(gradient: torch.Tensor) -> torch.Tensor:
-    flat = gradient.detach().reshape(-1)
-    return flat[:: max(1, len(flat) // _PLACES)][:_PLACES].double().clone()
-
-
 def _proportional(before: torch.Tensor, now: torch.Tensor) -> bool:
     """A multiple of it, within rounding; NaN is nobody's secret."""
-    if len(before) != len(now):
+    if before.shape != now.shape:
         return False
-    if torch.equal(before, now) or not bool(torch.isfinite(before).all() and torch.isfinite(now).all()):
+    if torch.equal(before, now):
+        return True
+    before, now = before.reshape(-1).double(), now.reshape(-1).double()
+    if not bool(torch.isfinite(before).all() and torch.isfinite(now).all()):
         return True
     size = float(before @ before)
     rest = now - before * (float(before @ now) / size) if size else now

@@ -1,7 +1,8 @@
-"""What moved in a model: parameters and buffers compared at up to some thousand places, and who took steps."""
+"""What moved in a model: parameters and buffers, whole, and who took steps."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -9,37 +10,37 @@ from weakref import WeakKeyDictionary
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-_PLACES = 4096
+_AT_ONCE = 1 << 20  # values
 
 
 class Places:
-    """Some values of tensors, as they were; `look` finds them by name: a script may put others in their place."""
+    """Values of tensors, as they were; `look` finds them by name: a script may put others in their place."""
 
     def __init__(self, look: Callable[[], Mapping[str, torch.Tensor]]) -> None:
         self._look = look
-        self._before = {name: (tensor.shape, _sample(tensor)) for name, tensor in look().items()}
+        self._before = {name: (tensor.shape, _digest(tensor)) for name, tensor in look().items()}
 
     def moved(self) -> list[str]:
         """Names of tensors that have other values now; one of another shape is something else."""
         now = self._look()
         return [
             name
-            for name, (shape, values) in self._before.items()
-            if name in now and now[name].shape == shape and not _same(_sample(now[name]), values)
+            for name, (shape, digest) in self._before.items()
+            if name in now and now[name].shape == shape and _digest(now[name]) != digest
         ]
 
     def __len__(self) -> int:
         return len(self._before)
 
 
-def _sample(tensor: torch.Tensor) -> torch.Tensor:
+def _digest(tensor: torch.Tensor) -> bytes:
+    """Of all values: any few of them may be those that nothing moves. NaN is NaN, and −0 is 0."""
+    found = hashlib.blake2b(digest_size=16)
     flat = tensor.detach().reshape(-1)
-    return flat[:: max(1, len(flat) // _PLACES)].clone()
-
-
-def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """NaN is NaN: a weight that stays undefined has not moved."""
-    return bool(torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)))
+    for begin in range(0, len(flat), _AT_ONCE):
+        part = torch.nan_to_num(flat[begin : begin + _AT_ONCE]) + 0
+        found.update(part.cpu().view(torch.uint8).numpy().tobytes())
+    return found.digest()
 
 
 _PRIVATE: WeakKeyDictionary[Any, int] = WeakKeyDictionary()  # private steps of each optimizer, whoever watches

@@ -30,6 +30,9 @@ JAX = {  # the only ones of JAX trainings besides fresh-noise and size-dependenc
     "independent-leaves": "is noise fresh in every leaf?",
 }
 
+# A training of the stated mechanism passes these: one that fails them is another than is accounted.
+REFUTING = ("sampler", "steps", "multiplier", "target-epsilon", "noise-scale", "huge-record", "independent-noise", *JAX)
+
 FAILED, NOT_APPLICABLE = "failed", "not applicable"
 IGNORED = "ignored"  # what a check that failed is called where its user accepts that
 NOISE_SCALE = "noise-scale"  # without its answer, canaries on a parameter of their own say nothing of the others

@@ -43,10 +43,9 @@ class Lagged:
 
     def add(self, rows: Floats) -> None:
         if len(self._before) == self.lag:
-            earlier = self._before.pop(0)
-            products, squares = (rows * earlier).sum(1), (earlier**2).sum(1)
-            self.products = products if self.products is None else self.products + products
-            self.squares = squares if self.squares is None else self.squares + squares
+            earlier = _longer(self._before.pop(0), len(rows))
+            self.products = _added(self.products, (rows * earlier).sum(1))
+            self.squares = _added(self.squares, (earlier**2).sum(1))
         self._before.append(rows)
 
 
@@ -64,6 +63,8 @@ class NoiseTally:
     lagged: list[Lagged] = field(default_factory=lambda: [Lagged(lag) for lag in LAGS])
     on_cpu: bool = True
     coarse: str = ""  # a type of number too coarse to weigh noise in
+    _places: dict[int, int] = field(default_factory=dict)  # of parameters, by identity: a script may freeze some
+    _first: int = 0  # parameters in the first step
 
     def add(self, parameters: Sequence[torch.Tensor], names: Sequence[str], scale: float) -> None:
         """The noise that was just added, which should have deviation `scale`."""
@@ -71,37 +72,47 @@ class NoiseTally:
         if scale <= 0:
             self.silent += 1
             return
-        if not self.parameters:
-            self.parameters = [Weighed(name, p.numel()) for name, p in zip(names, parameters, strict=True)]
+        for parameter, name in zip(parameters, names, strict=True):
+            if id(parameter) not in self._places:
+                self._places[id(parameter)] = len(self.parameters)
+                self.parameters.append(Weighed(name, parameter.numel()))
+        self._first = self._first or len(parameters)
+        places = [self._places[id(p)] for p in parameters]
         with torch.no_grad():
             noises = [_noise(p) for p in parameters]
             self.coarse = next((str(n.dtype) for n in noises if torch.finfo(n.dtype).eps > 1e-6), "")
             self.on_cpu = self.on_cpu and noises[0].device.type == "cpu"
             device = noises[0].device
             squares = torch.stack([n.square().sum(dtype=torch.float64).to(device) for n in noises]).tolist()
-            shown = noises[:_PARAMETERS]
-            flat = torch.cat([n[:PREFIX].to(device, torch.float64) for n in shown]).cpu().numpy() / scale
-        for weighed, parameter, square in zip(self.parameters, parameters, squares, strict=True):
-            share = square / scale**2
+            shown = [(place, n) for place, n in zip(places, noises, strict=True) if place < _PARAMETERS]
+            flat = torch.cat([n[:PREFIX].to(device, torch.float64) for _, n in shown]).cpu().numpy() / scale
+        for place, parameter, square in zip(places, parameters, squares, strict=True):
+            weighed, share = self.parameters[place], square / scale**2
             weighed.steps += 1
             weighed.squares += share
             weighed.least = min(weighed.least, share)
             if square == 0 and scale > _RESOLUTION * float(parameter.summed_grad.abs().max()):  # type: ignore[attr-defined]
                 weighed.missing += 1
-        self._compare(np.split(flat, np.cumsum([min(len(n), PREFIX) for n in shown])[:-1]))
+        found = np.split(flat, np.cumsum([min(len(n), PREFIX) for _, n in shown])[:-1])
+        self._compare(dict(zip((place for place, _ in shown), found, strict=True)))
 
-    def _compare(self, prefixes: list[Floats]) -> None:
+    def _compare(self, found: dict[int, Floats]) -> None:
+        """By place; of a parameter that has no part in this step, nothing."""
+        nothing = [np.zeros(min(w.size, PREFIX)) for w in self.parameters[:_PARAMETERS]]
+        prefixes = [found.get(place, none) for place, none in enumerate(nothing)]
         if len(self.prefixes) < _FIRST_STEPS:
             self.prefixes.append(prefixes)
-        if len(self.joint) < _JOINT_STEPS:
-            each = max(1, _JOINT // len(prefixes))
-            self.joint.append(np.concatenate([prefix[:each] for prefix in prefixes])[:_JOINT])
+        for earlier in self.prefixes:
+            earlier.extend(nothing[len(earlier) :])
+        first = range(min(self._first, _PARAMETERS))
+        if len(self.joint) < _JOINT_STEPS and all(place in found for place in first):
+            each = max(1, _JOINT // len(first))
+            self.joint.append(np.concatenate([prefixes[place][:each] for place in first])[:_JOINT])
         padded = np.zeros((len(prefixes), PREFIX))
         for row, prefix in zip(padded, prefixes, strict=True):
             row[: len(prefix)] = prefix
-        products = padded @ padded.T
-        self.products = products if self.products is None else self.products + products
-        self.sums = padded if self.sums is None else self.sums + padded
+        self.products = _added(self.products, padded @ padded.T)
+        self.sums = _added(self.sums, padded)
         for lagged in self.lagged:
             lagged.add(padded)
 
@@ -115,3 +126,15 @@ def _noise(parameter: Any) -> torch.Tensor:
     """What was added to a sum of clipped gradients, before anything is divided."""
     noise: torch.Tensor = parameter.grad.detach().reshape(-1) - parameter.summed_grad.detach().reshape(-1)
     return noise
+
+
+def _longer(rows: Floats, length: int) -> Floats:
+    """With zeros for parameters that came later."""
+    return np.pad(rows, [(0, length - len(rows)), *[(0, 0)] * (rows.ndim - 1)])
+
+
+def _added(total: Floats | None, more: Floats) -> Floats:
+    """A sum over steps, of which later ones may have more parameters."""
+    if total is None:
+        return more
+    return np.pad(total, [(0, new - old) for old, new in zip(total.shape, more.shape, strict=True)]) + more

@@ -5,9 +5,11 @@ from __future__ import annotations
 from scipy import stats
 
 from epsilometer.watching.checks.check import CHANCE, Finding, failed, not_applicable, passed
+from epsilometer.watching.checks.clipping import added_alone
 from epsilometer.watching.checks.noise import Weighed
 from epsilometer.watching.checks.seen import SeenTraining
 
+_SLACK = 1.02  # of μ²: noise is weighed with an error
 _REMEDY = "let DPOptimizer.add_noise treat every parameter with σ·C; nothing may change p.grad after it"
 
 
@@ -32,11 +34,21 @@ def noise_scale(seen: SeenTraining) -> Finding:
         first = min(weak, key=_ratio)
         least = min(_ratio(first), (first.least / first.size) ** 0.5)
         found = f"{first.name} has noise × {_ratio(first):.3g} over {first.steps} steps, × {least:.3g} in one"
-        return failed(f"{found} ({_others(weak)})", "× 1: deviation σ·C", _REMEDY)
+        meant = _clipped_accordingly(seen)
+        return failed(f"{found} ({_others(weak)})", "× 1: deviation σ·C", _REMEDY, meant=meant)
     ratios = [_ratio(w) for w in tally.parameters]
     return passed(
         f"noise × {min(ratios):.3g} to × {max(ratios):.3g} of σ·C in {len(ratios)} parameters{_more(tally.parameters)}"
     )
+
+
+def _clipped_accordingly(seen: SeenTraining) -> bool:
+    """Is less noise where records add less, so that all together are hidden as well as is stated? μ² = Σ(Cᵢ/σᵢ)²."""
+    if seen.ghost or len(seen.noise.parameters) != len(seen.optimizer.params):
+        return False
+    limit = float(seen.optimizer.max_grad_norm)
+    shares = zip(added_alone(seen), seen.noise.parameters, strict=True)
+    return sum((added / limit / _ratio(weighed)) ** 2 for added, weighed in shares) <= _SLACK
 
 
 def _too_little(weighed: Weighed, tests: int) -> bool:

@@ -5,7 +5,6 @@ Modules are half imported when this is called, so what needs them is imported wh
 
 from __future__ import annotations
 
-import atexit
 import functools
 import itertools
 import sys
@@ -14,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from epsilometer.watching.ending import at_end
 from epsilometer.watching.recording import Imported, NotAudited, Sink, Writer
 from epsilometer.watching.settings import Settings
 
@@ -101,15 +101,10 @@ def install(module: Any, path: str) -> None:
     sink = Writer(path)
     if path not in _HOOKS:
         _HOOKS[path] = Hooks(sink, settings)
-        atexit.register(_quietly, _HOOKS[path].finish)
+        at_end(_HOOKS[path].finish)
     if module.__name__ == OPTAX:
         _HOOKS[path].watch_optax(module)
     else:
         _HOOKS[path].watch_plans(module)
     library = module.__name__.partition(".")[0]
     sink.take(Imported(library, str(getattr(sys.modules[library], "__version__", ""))))
-
-
-def _quietly(act: Callable[[], None]) -> None:
-    with suppress(Exception):  # the process is ending, and its exit code is the script's
-        act()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilometer.watching.checks.names import REFUTING
 from epsilometer.watching.jax.stated import Stated
 from epsilometer.watching.recording import Checked, Ended, MadePrivate, NotAudited, Sink, Step
 from epsilometer.watching.settings import EXTRA, Settings
@@ -94,12 +95,18 @@ class Training:
     def finish(self) -> None:
         """The process ends, or another training begins."""
         if not self._finished and os.getpid() == self._process:
+            self.check()
             self._finished = True
-            self._sink.take(Checked(self.number, self._checks()))
             self._sink.take(Ended(self.number, 0))
+
+    def check(self) -> None:
+        """Say what the checks find by now."""
+        if not self._finished and os.getpid() == self._process:
+            self._sink.take(Checked(self.number, self._checks()))
 
     def begin(self) -> None:
         """Say what is watched."""
+        self._sink, self._process = self._sink.here(), os.getpid()
         self.number = self._next()
         if self.settings.seed is not None:
             self.draw = np.random.default_rng((self.settings.seed, self.number))
@@ -174,4 +181,5 @@ def _same(noise: Array, other: Array) -> bool:
 
 
 def _row(name: str, status: str, reason: str) -> dict[str, str]:
-    return {"name": name, "status": status, "reason": reason}
+    found = {"name": name, "status": status, "reason": reason}
+    return {**found, "refutes": "the stated mechanism"} if status == _FAILED and name in REFUTING else found

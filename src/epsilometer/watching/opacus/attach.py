@@ -6,7 +6,6 @@ others, behave as ever.
 
 from __future__ import annotations
 
-import atexit
 import functools
 import importlib.util
 import os
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from epsilometer.errors import InvalidInput
+from epsilometer.watching.ending import at_end
 from epsilometer.watching.opacus.randomness import give_other_seeds
 from epsilometer.watching.opacus.record_norms import RecordNorms
 from epsilometer.watching.opacus.support import is_ghost
@@ -82,6 +82,17 @@ class Hooks:
             raise InvalidInput("optimizer", type(optimizer).__name__, expected, "watch the engine first")
         training.records = norms
 
+    def _begin_anew(self) -> None:
+        """In a forked copy: trainings of the process before are no business of this one."""
+        self._process, self._sink, self._trainings, self._finished = os.getpid(), self._sink.here(), [], False
+        at_end(self.finish)
+
+    def check(self) -> None:
+        """Say what checks find by now, of every training of this process that goes on."""
+        if not self._finished and os.getpid() == self._process:
+            for training in self._trainings:
+                training.check()
+
     def finish(self) -> None:
         """The process ends: say how many steps were accounted for that nobody has seen."""
         if self._finished or os.getpid() != self._process:  # a forked copy has nothing to say
@@ -94,6 +105,8 @@ class Hooks:
 
     def _made_private(self, engine: Any, made: tuple[Any, ...], given: dict[str, Any]) -> None:
         module, optimizer, loader = made[0], made[1], made[-1]
+        if os.getpid() != self._process:
+            self._begin_anew()
         if optimizer in _TRAININGS:
             self._sink.take(NotAudited(0, "this training is being watched already"))
             return
@@ -117,7 +130,7 @@ def install(engine_module: Any, path: str) -> None:
     if settings.other_seeds:
         give_other_seeds()
     hooks.watch(engine_module.PrivacyEngine)
-    atexit.register(_quietly, hooks.finish)
+    at_end(hooks.finish)
     sink.take(Imported("opacus", str(__version__)))
 
 
@@ -145,10 +158,3 @@ def _inspector() -> Inspector | None:
         return None
     inspection: Inspector = importlib.import_module(name).Inspection()
     return inspection
-
-
-def _quietly(act: Callable[[], None]) -> None:
-    try:
-        act()
-    except Exception:  # the process is ending, and its exit code is the script's
-        return

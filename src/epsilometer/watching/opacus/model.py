@@ -129,13 +129,29 @@ def insert_clipped(optimizer: Any, module: Any, spots: Sequence[Spots], coins: N
 
 def read_and_remove(optimizer: Any, inserted: Inserted) -> NDArray[np.float64]:
     """The scores, in units of the clip norm; and the update as it would be without canaries."""
-    scale = 1.0
-    if optimizer.loss_reduction == "mean":
-        scale = float(optimizer.expected_batch_size * optimizer.accumulated_iterations)
+    scale = _divisor(optimizer)
     seen = _at(inserted.spots, "grad", len(inserted.natural)) * scale
     for spot in inserted.spots:
         spot.add(spot.parameter.grad, -inserted.added[spot.canaries] / scale)
     return (seen - inserted.natural) / inserted.clip_norm
+
+
+def own_noise(optimizer: Any, number: int, draw: np.random.Generator) -> NDArray[np.float64]:
+    """How large that is which the step has beside the sum of clipped gradients, at random coordinates of the model, in
+    order of size and units of the clip norm; nothing if it cannot be told."""
+    if any(one.grad is None or getattr(one, "summed_grad", None) is None for one in optimizer.params):
+        return np.zeros(0)
+    spots = places(optimizer, number, draw)
+    many = sum(len(one.canaries) for one in spots)
+    noise = _at(spots, "grad", many) * _divisor(optimizer) - _at(spots, "summed_grad", many)
+    noise = np.sort(np.abs(noise)) / float(optimizer.max_grad_norm)
+    return noise if np.isfinite(noise).all() else np.zeros(0)
+
+
+def _divisor(optimizer: Any) -> float:
+    """By which the noisy sum was divided."""
+    mean = optimizer.loss_reduction == "mean"
+    return float(optimizer.expected_batch_size * optimizer.accumulated_iterations) if mean else 1.0
 
 
 def _at(spots: Sequence[Spots], name: str, number: int) -> NDArray[np.float64]:

@@ -13,7 +13,9 @@ _PLAIN = (type(None), bool, int, float, str)
 
 def why_not(optimizer: Any, module: Any) -> str:
     """Why steps of this optimizer, as it is now, are not audited; empty if they are."""
-    return _shared(optimizer) or _of_another_kind(optimizer) or _out_of_reach(optimizer, module)
+    return (
+        _shared(optimizer) or another_mechanism(optimizer) or _disturbed(optimizer) or _out_of_reach(optimizer, module)
+    )
 
 
 def _shared(optimizer: Any) -> str:
@@ -26,12 +28,17 @@ def _shared(optimizer: Any) -> str:
     return ""
 
 
-def _of_another_kind(optimizer: Any) -> str:
+def another_mechanism(optimizer: Any) -> str:
+    """Why what it does is not what Opacus' accountants count, and may be right all the same."""
     names = {one.__name__ for one in type(optimizer).__mro__}
     if "AdaClipDPOptimizer" in names or hasattr(optimizer, "_adjusted_noise_multiplier"):
         return "adaptive clipping releases noisy counts beside the gradients, and canaries do not see those"
     if not str(getattr(type(optimizer).step, "__module__", "")).startswith("opacus"):
         return f"{type(optimizer).__name__}.step is the script's own, and may add noise that canaries do not see"
+    return ""
+
+
+def _disturbed(optimizer: Any) -> str:
     own = _state_of_its_own(optimizer)
     if own:
         return f"{type(optimizer).__name__} keeps state of the script's own ({own}), which canaries could disturb"

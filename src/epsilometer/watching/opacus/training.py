@@ -41,8 +41,11 @@ class Inspector(Protocol):
     def digests(self) -> list[Any]:
         """The first noise of each training, as `values`."""
 
+    def so_far(self) -> list[Any]:
+        """Checks with `name`, `status` and `reason`; the training may go on."""
+
     def finished(self) -> list[Any]:
-        """Checks with `name`, `status` and `reason`."""
+        """The same at its end."""
 
 
 class Training:
@@ -64,7 +67,7 @@ class Training:
         self._coins = np.zeros(0, dtype=np.bool_)
         self._clarity = model.Clarity()
         entropy = np.random.SeedSequence(settings.seed, spawn_key=(number,))
-        self._draw = np.random.default_rng(entropy)
+        self._draw, self._draw_places = np.random.default_rng(entropy), np.random.default_rng(entropy.spawn(1)[0])
 
     def begin(self, engine: Any, loader: Any, optimizer: Any, given: dict[str, Any]) -> None:
         """Say what is watched."""
@@ -76,6 +79,7 @@ class Training:
             self._settings.canaries,
             self._settings.place,
             {name: value for name, value in given.items() if isinstance(value, bool | int | float | str)},
+            own_noise=True,
         )
         self._sink.take(made)
         reason = why_not(optimizer, self._module())
@@ -159,15 +163,19 @@ class Training:
     def finish(self, unseen: int) -> None:
         """The process ends."""
         if self._inspector:
-            checks: list[Any] = []
-            self._inspect(lambda inspector: checks.extend(inspector.finished()), self._inspector)
-            rows = [{key: str(getattr(one, key)) for key in ("name", "status", "reason")} for one in checks]
-            self._sink.take(Checked(self.number, rows))
+            self.check(self._inspector.finished)
             if self._inspector:
                 for digest in self._inspector.digests():
                     self._sink.take(FirstNoise(self.number, [list(step) for step in digest.values]))
         history = getattr(self.accountant, "history", None) or ()
         self._sink.take(Ended(self.number, unseen, [[float(part) for part in entry] for entry in history]))
+
+    def check(self, answers: Callable[[], list[Any]] | None = None) -> None:
+        """Say what the checks find: up to now, unless others answer."""
+        if self._inspector:
+            checks: list[Any] = []
+            self._inspect(lambda ask: checks.extend(ask()), answers or self._inspector.so_far)
+            self._sink.take(Checked(self.number, [one.to_dict() for one in checks]))
 
     def accounted(self) -> int:
         """Steps in the accountant since this training began."""
@@ -200,6 +208,7 @@ class Training:
         stated = _last_in(self.accountant)
         sigma = float(stated[1][0] if stated and [stated] != before else optimizer.noise_multiplier)
         clip_norm = float(optimizer.max_grad_norm)
+        own = np.zeros(0)
         if self._settings.place == MODEL:
             if self._inserted is None:
                 return self.lose("the optimizer's clipping was replaced after make_private")
@@ -208,13 +217,14 @@ class Training:
             scores = self._clarity.stretched(scores, coins, self._inserted, sigma)
         else:
             coins = self._draw.random(self._settings.canaries) < 0.5
+            own = model.own_noise(optimizer, self._settings.canaries, self._draw_places)
             self._playing = True
             try:
                 scores = scores_of_a_step(optimizer, self._module(), coins, self._draw)
             finally:
                 self._playing = False
         scores = np.nan_to_num(scores, nan=0.5)  # where nothing can be read, nothing is known
-        self._sink.take(Step(self.number, scores, coins, sigma, clip_norm))
+        self._sink.take(Step(self.number, scores, coins, sigma, clip_norm, own))
         return None
 
     def _insert(self, optimizer: Any, clip: Callable[[], Any]) -> None:

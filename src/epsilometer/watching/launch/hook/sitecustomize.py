@@ -1,9 +1,8 @@
 """Python imports this at its start, in every process that a watched command starts (see `launch.environment`).
 
-It takes itself off the path, lets the user's own sitecustomize run, and waits for opacus, optax or
-jax-privacy to be imported. Nothing of
-Epsilometer is imported before that, and nothing here may fail loudly: the training is not ours. The syntax is old on
-purpose: what the command starts may be any Python.
+It takes itself off the path, lets the user's own sitecustomize run, and waits for opacus, optax or jax-privacy to be
+imported. Nothing of Epsilometer is imported before that, and nothing here may fail loudly: the training is not ours.
+The syntax is old on purpose: what the command starts may be any Python.
 """
 
 import json
@@ -49,8 +48,27 @@ def _package():
         raise
 
 
-def _attach(path, module):
+class _Recording:
+    """Where this process writes; a forked copy begins a file of its own."""
+
+    def __init__(self, directory):
+        self._directory, self._process = directory, 0
+
+    def path(self):
+        if os.getpid() != self._process:
+            self._process = os.getpid()
+            self._path = os.path.join(self._directory, "%d-%d.jsonl" % (self._process, int(time.time() * 1e9)))
+            argv = [str(word) for word in getattr(sys, "orig_argv", [])]  # sys.argv is not there yet
+            _write(
+                self._path,
+                {"kind": "started", "pid": self._process, "argv": argv, "python": sys.version.split()[0]},
+            )
+        return self._path
+
+
+def _attach(recording, module):
     try:
+        path = recording.path()
         _package()
         import importlib
 
@@ -58,7 +76,7 @@ def _attach(path, module):
     except Exception as error:
         reason = "the hook failed (" + type(error).__name__ + ": " + str(error)[:300] + ")"
         try:
-            _write(path, {"kind": "not-audited", "training": 0, "reason": reason})
+            _write(recording.path(), {"kind": "not-audited", "training": 0, "reason": reason})
         except Exception:  # the disk is full, say: the training goes on
             pass
 
@@ -66,8 +84,8 @@ def _attach(path, module):
 class _Loader:
     """Loads the module as its own loader does, and attaches the hooks."""
 
-    def __init__(self, own, path):
-        self._own, self._path = own, path
+    def __init__(self, own, recording):
+        self._own, self._recording = own, recording
 
     def create_module(self, spec):
         return self._own.create_module(spec)
@@ -75,14 +93,14 @@ class _Loader:
     def exec_module(self, module):
         module.__loader__ = module.__spec__.loader = self._own
         self._own.exec_module(module)
-        _attach(self._path, module)
+        _attach(self._recording, module)
 
 
 class _Finder:
     """Sees a few imports."""
 
-    def __init__(self, path):
-        self._path, self._busy = path, False
+    def __init__(self, recording):
+        self._recording, self._busy = recording, False
 
     def find_spec(self, name, path=None, target=None):
         if name not in _TARGETS or self._busy:
@@ -95,7 +113,7 @@ class _Finder:
         finally:
             self._busy = False
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, self._path)
+            spec.loader = _Loader(spec.loader, self._recording)
         return spec
 
 
@@ -103,13 +121,12 @@ def _wait():
     directory = os.environ.get("EPSILOMETER_WATCH")
     if not directory:
         return
-    path = os.path.join(directory, str(os.getpid()) + "-" + str(int(time.time() * 1e9)) + ".jsonl")
-    argv = [str(word) for word in getattr(sys, "orig_argv", [])]  # sys.argv is not there yet
-    _write(path, {"kind": "started", "pid": os.getpid(), "argv": argv, "python": sys.version.split()[0]})
+    recording = _Recording(directory)
+    recording.path()
     for name in _TARGETS:
         if name in sys.modules:
-            _attach(path, sys.modules[name])
-    sys.meta_path.insert(0, _Finder(path))
+            _attach(recording, sys.modules[name])
+    sys.meta_path.insert(0, _Finder(recording))
 
 
 def _run_the_users_own():
