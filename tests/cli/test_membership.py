@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from epsilometer.instances import WARNING
+
 QUIETLY = ("--quiet", "--executor", "inline")
 SMALL = """
 [model]
@@ -70,6 +72,8 @@ def test_what_it_finds_is_printed_written_and_read_again(here, place: Path, smal
     assert document["quote"].startswith("TPR ≥ ")
     assert document["limits_hold"]["attacks"] == 5
     assert {one["auc"]["confidence"] for one in document["attacks"]} == {0.99}
+    assert document["warning"].endswith(WARNING)  # pictures, numbers and membership of single records
+    assert f'<p class="warning">{document["warning"]}</p>' in (place / "kept" / "report.html").read_text()
     assert "true FPR ≤" in (place / "kept" / "report.html").read_text()
     names = {path.name for path in (place / "kept").iterdir()}
     assert {"trials.sqlite", "result.json", "scores.csv", "report.html"} <= names

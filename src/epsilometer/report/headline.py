@@ -12,6 +12,7 @@ import numpy as np
 from epsilometer.bounds.result import Kind, LowerBound
 from epsilometer.bounds.strength import area_under_curve
 from epsilometer.claims import Claim, PointClaim, StepClaim
+from epsilometer.report.release import DO_NOT_RELEASE, is_refused
 from epsilometer.rounding import confidence, down, percent, simulated, up
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ def headline(
         return Headline(None, (f"{numbers}.", f"{_NO_PROOF}; no claim was tested."), quote)
     fault = " (a fault was injected on purpose)" if injected else ""
     first = f"{verdict.outcome}{fault}: {_found(verdict, claim, lower, _strength(claim, evidence))}."
+    if is_refused(verdict.outcome.value):
+        first += f" {DO_NOT_RELEASE}"
     return Headline(verdict.outcome.value, (first, f"{numbers}."), quote)
 
 

@@ -14,6 +14,7 @@ from epsilometer.membership import NO_EPSILON, MembershipResult
 from epsilometer.report.document import versions
 from epsilometer.report.files import Written, write_document
 from epsilometer.report.headline import Headline
+from epsilometer.report.private import OF_MEMBERS
 from epsilometer.report.scores import Columns, csv_of, write_columns
 from epsilometer.rounding import ceiled, confidence, down, up
 from epsilometer.wrapping import Row, told
@@ -89,6 +90,7 @@ def membership_to_json(result: MembershipResult, command: str = "") -> dict[str,
     document = {
         "schema": SCHEMA,
         "membership": True,
+        "warning": OF_MEMBERS,
         "headline": str(headline),
         "quote": headline.quote,
         "verdict": None,

@@ -24,6 +24,7 @@ from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Evidence
 from epsilometer.figures import Figure, Grid, Ladder, Rung
 from epsilometer.report.headline import Headline, certified, theory_of
+from epsilometer.report.release import DO_NOT_RELEASE
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
 from epsilometer.rounding import confidence
 from epsilometer.subjects import own_training
@@ -74,7 +75,7 @@ def ladder_headline(plan: Plan, rows: Sequence[Row]) -> Headline:
     by = [row.cell["adversary"] for row in played if row.details["verdict"] == "violated"]
     able = [row.cell["adversary"] for row in played if row.details["verdict"] == "consistent"]
     if by:
-        verdict, first = "violated", f"{what} is refuted by {', '.join(by)}, with {sure}"
+        verdict, first = "violated", f"{what} is refuted by {', '.join(by)}, with {sure}. {DO_NOT_RELEASE[:-1]}"
     elif able:
         strong = f"of these, {', '.join(able)} would have refuted it if twice as strong"
         verdict, first = "consistent", f"no violation of {what} was found by {len(played)} adversaries; {strong}"

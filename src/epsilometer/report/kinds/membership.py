@@ -7,6 +7,7 @@ from typing import Any
 from epsilometer.figures import Table
 from epsilometer.report.kinds.shared import every_setting, figures_in, reproducing
 from epsilometer.report.page import Block, Drawn, Facts, Numbers, Page, Points, Section, Words
+from epsilometer.report.private import OF_MEMBERS
 from epsilometer.rounding import ceiled, down, up
 
 Document = dict[str, Any]
@@ -44,6 +45,7 @@ def page(document: Document) -> Page:
         quote=document["quote"],
         sections=sections,
         version=document["versions"]["epsilometer"],
+        warnings=[document.get("warning", OF_MEMBERS)],
     )
 
 
