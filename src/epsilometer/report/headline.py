@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from epsilometer.evidence import Evidence
 
 _RATES = np.linspace(0.0, 1.0, 2001)
-_NO_PROOF = "A lower bound is no proof of privacy: a stronger attack may prove more"
+_NO_PROOF = "A lower bound is no proof of privacy: a stronger attack may show more"
 _MEANING = {
     "violated": "A certified test refutes the claim. A training that keeps its claim is accused like this with "
     "probability {alpha:.3g} at most.",
-    "consistent": "No violation was found, and this audit would have seen an attack twice as strong. That is no proof "
-    "of privacy: a stronger adversary, or other data, may show more.",
+    "consistent": "No violation was found, and of Gaussian attacks twice as strong an audit like this catches {power} "
+    "or more, by simulation. That is no proof of privacy: a stronger adversary, or other data, may show more.",
     "inconclusive": "No violation was found, but the audit was too weak to say more. This is no sign of privacy.",
 }
 
@@ -82,7 +82,10 @@ def headline(
 
 def meaning(verdict: str | None, sure: float) -> str:
     """What a verdict at this confidence says, and what it does not."""
-    return _MEANING.get(verdict or "", f"{_NO_PROOF}; no claim was tested.").format(alpha=1.0 - sure)
+    from epsilometer.auditing.verdict import ENOUGH_POWER
+
+    words = _MEANING.get(verdict or "", f"{_NO_PROOF}; no claim was tested.")
+    return words.format(alpha=1.0 - sure, power=percent(ENOUGH_POWER))
 
 
 def quoted(lower: LowerBound) -> str:

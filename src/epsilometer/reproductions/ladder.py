@@ -19,6 +19,7 @@ from epsilometer.adversaries import (
 from epsilometer.adversaries.target import STATISTICS
 from epsilometer.auditing import Plan, choose_adversary, decide, run
 from epsilometer.auditing.per_step import ComposedSteps
+from epsilometer.auditing.verdict import ENOUGH_POWER
 from epsilometer.bounds import Kind, attack_strength, eps_opt
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Evidence
@@ -26,7 +27,7 @@ from epsilometer.figures import Figure, Grid, Ladder, Rung
 from epsilometer.report.headline import Headline, certified, theory_of
 from epsilometer.report.release import DO_NOT_RELEASE
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
-from epsilometer.rounding import confidence
+from epsilometer.rounding import confidence, percent
 from epsilometer.subjects import own_training
 
 PER_STEP = {"gradient": GradientSteps(), "malicious-dataset": GradientSteps(malicious=True)}
@@ -77,7 +78,8 @@ def ladder_headline(plan: Plan, rows: Sequence[Row]) -> Headline:
     if by:
         verdict, first = "violated", f"{what} is refuted by {', '.join(by)}, with {sure}. {DO_NOT_RELEASE[:-1]}"
     elif able:
-        strong = f"of these, {', '.join(able)} would have refuted it if twice as strong"
+        caught = f"is caught in {percent(ENOUGH_POWER)} of cases or more"
+        strong = f"a Gaussian attack twice as strong as that of {', '.join(able)} {caught}, by simulation"
         verdict, first = "consistent", f"no violation of {what} was found by {len(played)} adversaries; {strong}"
     else:
         weak = "none was strong enough to say more; run more trials"

@@ -18,7 +18,8 @@ from epsilometer.rounding import down, up
 
 Document = dict[str, Any]
 LIMITS = (
-    "This does not prove privacy. A lower bound says what leaks at least; a stronger attack may show more.",
+    "This does not prove privacy. A lower bound is what one attack could show, with its confidence; "
+    "a stronger attack may show more.",
     "What was played is one adversary against one training on one data set. Others may find more.",
     "The claim is about every pair of neighbouring data sets; one pair was tried.",
     "The verdict may accuse a training that keeps its claim, with probability 1 − confidence at most, for each audit.",
@@ -90,13 +91,13 @@ def _person(document: Document) -> list[Block]:
         sure = f"certified, {100 * measured['confidence']:.10g} % confidence for these two together"
         rows = [
             (
-                "right for sure, starting from 50 : 50",
+                "right, starting from 50 : 50",
                 f"{_floor(measured['certified_accuracy'])} % at least",
                 "–",
                 "–",
                 sure,
             ),
-            ("odds for sure", f"1 : 1 → {down(measured['certified_odds'])} : 1 at least", "–", "–", sure),
+            ("odds", f"1 : 1 → {down(measured['certified_odds'])} : 1 at least", "–", "–", sure),
             ("picks the member out of two (AUC)", *_interval(auc)),
         ]
         if accuracy is not None:
