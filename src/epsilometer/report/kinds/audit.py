@@ -91,13 +91,13 @@ def _person(document: Document) -> list[Block]:
         sure = f"certified, {100 * measured['confidence']:.10g} % confidence for these two together"
         rows = [
             (
-                "right, starting from 50 : 50",
+                "right, starting from 50 : 50, certified",
                 f"{_floor(measured['certified_accuracy'])} % at least",
                 "–",
                 "–",
                 sure,
             ),
-            ("odds", f"1 : 1 → {down(measured['certified_odds'])} : 1 at least", "–", "–", sure),
+            ("odds, certified", f"1 : 1 → {down(measured['certified_odds'])} : 1 at least", "–", "–", sure),
             ("picks the member out of two (AUC)", *_interval(auc)),
         ]
         if accuracy is not None:
