@@ -28,7 +28,7 @@ from epsilometer.claims import Claim, GaussianClaim
 
 ALPHA = 0.05
 DEFAULT = "exact rank (default)"
-LIMIT = "no method can do better"
+LIMIT = "limit on the median of a valid bound"
 
 
 @dataclass(frozen=True)

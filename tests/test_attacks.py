@@ -57,15 +57,28 @@ def test_true_positives_at_a_false_positive_rate() -> None:
     found = PairedRuns(outs, outs + 500).tpr_at(0.01)
     assert (found.threshold, found.fpr_seen) == (989.0, 0.01)
     assert found.tpr.value == pytest.approx(np.mean(outs + 500 > 989))
-    assert found.fpr_high == pytest.approx(stats.beta.ppf(0.95, 11, 990))
+    assert found.fpr_high == pytest.approx(stats.beta.ppf(0.975, 11, 990))  # half of the error; the TPR has the rest
+    oracle = stats.binomtest(510, 1000).proportion_ci(0.975, "exact")
+    assert (found.tpr.low, found.tpr.high) == pytest.approx((oracle.low, oracle.high))
     few = PairedRuns(outs[:100], outs[:100]).tpr_at(0.001)
     assert (few.fpr_seen, few.threshold) == (0.0, 99.0)
-    assert few.fpr_high == pytest.approx(1 - 0.05 ** (1 / 100))  # a hundred trials show no rate of 0.1 %
+    assert few.fpr_high == pytest.approx(1 - 0.025 ** (1 / 100))  # a hundred trials show no rate of 0.1 %
     everything = PairedRuns(outs, outs).tpr_at(1.0)
     assert everything.threshold == 0.0
 
 
-def test_the_limit_on_the_false_positive_rate_holds_as_often_as_it_says() -> None:
+def test_the_limits_on_both_rates_hold_together_as_often_as_they_say() -> None:
+    """Uniform scores: the true rates at a threshold t are 1 − t and 1.2 − t. Two limits of 90 % hold less often."""
     rng = np.random.default_rng(3)
-    found = [PairedRuns(rng.random(40), [0.5]).tpr_at(0.1, 0.9) for _ in range(1000)]
-    assert np.mean([1 - one.threshold <= one.fpr_high for one in found]) == pytest.approx(0.9, abs=0.025)
+    found = [PairedRuns(rng.random(40), rng.random(400) + 0.2).tpr_at(0.1, 0.9) for _ in range(1000)]
+    true_fpr = np.array([1.0 - one.threshold for one in found])
+    true_tpr = np.minimum(true_fpr + 0.2, 1.0)
+    below = np.array([fpr <= one.fpr_high for one, fpr in zip(found, true_fpr, strict=True)])
+    within = np.array([one.tpr.low <= tpr <= one.tpr.high for one, tpr in zip(found, true_tpr, strict=True)])
+    assert np.mean(below) == pytest.approx(0.95, abs=0.02)
+    assert np.mean(below & within) >= 0.9
+    apart = [share.low <= tpr <= share.high for share, tpr in (
+        (attacks.share(round(400 * one.tpr.value), 400, 0.9), tpr) for one, tpr in zip(found, true_tpr, strict=True)
+    )]  # fmt: skip
+    alone = true_fpr <= stats.beta.ppf(0.9, 5, 36)
+    assert np.mean(alone & np.array(apart)) < 0.86

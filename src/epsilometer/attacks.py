@@ -6,7 +6,7 @@ Higher scores mean "member" (see evidence.py). A test with threshold t says "mem
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,8 @@ class Interval:
 class TruePositives:
     """The true-positive rate of the test whose false-positive rate was seen to be `fpr_wanted` at most.
 
-    `fpr_high` limits its true false-positive rate, from above, with the same confidence.
+    `fpr_high` limits its true false-positive rate from above. Both hold at once with the confidence of `tpr`: with it,
+    this test has at least `tpr.low` true positives at a false-positive rate of `fpr_high` at most.
     """
 
     fpr_wanted: float
@@ -49,7 +50,8 @@ class TruePositives:
     fpr_high: float
 
     def __str__(self) -> str:
-        return f"TPR {self.tpr} at FPR {self.fpr_seen:.3g} (at most {self.fpr_high:.3g}), score > {self.threshold:.6g}"
+        fpr = f"true FPR at most {self.fpr_high:.3g} (seen: {self.fpr_seen:.3g})"
+        return f"TPR {self.tpr}, {fpr}, score > {self.threshold:.6g}"
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -147,15 +149,18 @@ def tpr_at(out_scores: Floats, in_scores: Floats, fpr: float, confidence: float 
 
     The threshold follows from the out-scores alone, so the interval (Clopper–Pearson) is exact for it. Its own
     false-positive rate is that of an order statistic, and has an exact limit too: few trials cannot show a small one.
+    Each of the two has half of the error, so that they hold together.
 
     >>> print(tpr_at(np.arange(100.0), np.arange(50.0, 150.0), 0.01))
-    TPR 0.510 (0.408 to 0.611, 95 %) at FPR 0.01 (at most 0.0466), score > 98
+    TPR 0.510 (0.394 to 0.625, 95 %), true FPR at most 0.0545 (seen: 0.01), score > 98
     """
     checks.real("fpr", fpr, above=0, below=1, closed="[]")
     n = len(out_scores)
     rank = min(n, math.floor(fpr * n + 1e-9) + 1)  # of the out-score, from the top, that is the threshold
     threshold = float(np.partition(out_scores, n - rank)[n - rank])
-    tpr = share(int(np.count_nonzero(in_scores > threshold)), len(in_scores), confidence)
+    each = (1.0 + checks.confidence(confidence)) / 2.0
+    alone = share(int(np.count_nonzero(in_scores > threshold)), len(in_scores), each)
+    tpr = replace(alone, confidence=confidence, how="Clopper–Pearson, exact, together with the limit on the true FPR")
     seen = int(np.count_nonzero(out_scores > threshold)) / n
-    high = float(special.betaincinv(rank, n - rank + 1, confidence))
+    high = float(special.betaincinv(rank, n - rank + 1, each))
     return TruePositives(fpr, threshold, tpr, seen, high)

@@ -164,10 +164,10 @@ class PairedRuns(Drawable):
         return attacks.balanced_accuracy(self.out_scores, self.in_scores, threshold, confidence)
 
     def tpr_at(self, fpr: float, confidence: float = 0.95) -> TruePositives:
-        """The true-positive rate at a false-positive rate, with exact limits for both (see `attacks.tpr_at`).
+        """The true-positive rate at a false-positive rate, with exact limits that hold for both at once.
 
         >>> print(PairedRuns(range(1000), range(900, 1900)).tpr_at(0.01))
-        TPR 0.910 (0.891 to 0.927, 95 %) at FPR 0.01 (at most 0.0169), score > 989
+        TPR 0.910 (0.888 to 0.929, 95 %), true FPR at most 0.0183 (seen: 0.01), score > 989
         """
         return attacks.tpr_at(self.out_scores, self.in_scores, fpr, confidence)
 

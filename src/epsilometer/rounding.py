@@ -33,6 +33,15 @@ def up(value: float, digits: int = 4) -> str:
     return f"{float(exact.quantize(place, decimal.ROUND_CEILING)):.{digits}g}"
 
 
+def ceiled(value: float, decimals: int = 3) -> str:
+    """Not below the value, in as many decimals as `down` has: the upper end of an interval.
+
+    >>> ceiled(0.0110999), ceiled(1.0), ceiled(8.6401, 1)
+    ('0.012', '1.000', '8.7')
+    """
+    return str(_exact(value).quantize(decimal.Decimal(1).scaleb(-decimals), decimal.ROUND_CEILING))
+
+
 def percent(share: float) -> str:
     """A share of all; never 0 % or 100 % of what only nearly is.
 

@@ -23,8 +23,8 @@ def wrapped(text: str, width: int | None = None, label: str = "", hanging: str =
     """Lines of at most `width` characters that end between words, indented below each other after the label, or by
     `hanging` where there is none.
 
-    >>> print(wrapped("it proves ε ≥ 0.7 at least", 24, "proved  "))
-    proved  it proves
+    >>> print(wrapped("it certifies ε ≥ 0.7 at least", 24, "bound   "))
+    bound   it certifies
             ε ≥ 0.7 at least
     """
     if width is None:

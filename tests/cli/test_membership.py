@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from epsilometer.instances import WARNING
+
 QUIETLY = ("--quiet", "--executor", "inline")
 SMALL = """
 [model]
@@ -61,6 +63,18 @@ def test_what_it_finds_is_printed_written_and_read_again(here, place: Path, smal
     assert shown.returncode == 0, shown.stderr
     assert "certified ε ≥" in shown.stdout
     assert "No attack proves privacy" in shown.stdout
+    document = json.loads((place / "kept" / "result.json").read_text())
+    paid = "for all attacks together, it finds"
+    for text in (shown.stdout, document["headline"], (place / "kept" / "report.html").read_text()):
+        assert "the strongest of 5 attacks, finds" in text
+        assert f"with 95 % confidence {paid}" in text
+        assert "at a true false-positive rate of at most" in text
+    assert document["quote"].startswith("TPR ≥ ")
+    assert document["limits_hold"]["attacks"] == 5
+    assert {one["auc"]["confidence"] for one in document["attacks"]} == {0.99}
+    assert document["warning"].endswith(WARNING)  # pictures, numbers and membership of single records
+    assert f'<p class="warning">{document["warning"]}</p>' in (place / "kept" / "report.html").read_text()
+    assert "true FPR ≤" in (place / "kept" / "report.html").read_text()
     names = {path.name for path in (place / "kept").iterdir()}
     assert {"trials.sqlite", "result.json", "scores.csv", "report.html"} <= names
     rows = (place / "kept" / "scores.csv").read_text().splitlines()
@@ -78,6 +92,8 @@ def test_what_it_finds_is_printed_written_and_read_again(here, place: Path, smal
     assert "had its results already" in again.stderr
     other = json.loads(here("membership", small, "--out", "kept", "--attack", "rmia", "--json", *QUIETLY).stdout)
     assert [one["name"] for one in other["attacks"]] == ["rmia"]
+    assert other["headline"].startswith("rmia finds ")
+    assert "together" not in other["headline"]  # one attack pays for itself only
     assert other["plan_sha256"] == json.loads((place / "kept" / "result.json").read_text())["plan_sha256"]
     refused = here("membership", small, "--seed", "1", "--out", "kept", *QUIETLY)
     assert refused.returncode == 2

@@ -205,7 +205,7 @@ def test_a_reproduction_continues_and_merges(here: Callable[..., Shown], place: 
 
 def test_a_quick_look_is_called_one_and_has_the_seed_that_was_given(here: Callable[..., Shown], place: Path) -> None:
     few = here("reproduce", B, "--trials", "50", "--seed", "7", "--only", "eps=1,8", "--out", "b", "--quiet")
-    words = "This run has --trials 50, where 200,000 are usual: it proves less."
+    words = "This run has --trials 50, where 200,000 are usual: it can show less."
     assert words in " ".join(few.stdout.split())
     document = json.loads((place / "b" / "result.json").read_text())
     assert words in document["about"]

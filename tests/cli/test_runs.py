@@ -64,7 +64,7 @@ def test_check_says_what_a_plan_costs_and_could_show(where: Path) -> None:
     assert seen["can_refute"]
     assert seen["has_power"] is (seen["power"] >= 0.8)
     words = epsilometer("check", "spec.toml", cwd=where).stdout
-    assert re.search(r"could prove +ε ≥", words)
+    assert re.search(r"could certify +ε ≥", words)
     assert re.search(r"pilot +in 30 trials per world", words)
     assert "60 trials" in words
 

@@ -126,6 +126,27 @@ def test_a_model_card_says_all_that_a_reader_needs(finding: Finding) -> None:
     assert "accused like this with probability 0.05 at most" in model_card(violated(finding))
 
 
+def test_a_model_card_has_the_upper_bound_as_the_risk_and_the_lower_one_as_evidence(finding: Finding) -> None:
+    theory = replace(finding, outcome="consistent", theory="ε ≤ 3 at δ = 1e-05 (add-remove), pld", upper_epsilon=3.0)
+    risk = "| residual risk | ε ≤ 3 at δ = 1e-05 (add-remove), pld, if the training does what it states; "
+    assert f"{risk}verdict: consistent |" in model_card(theory)
+    assert "a lower bound by one attack, and no limit on the risk |" in model_card(theory)
+    unknown = replace(theory, upper_epsilon=None)
+    assert "| residual risk | no upper bound is known; verdict: consistent |" in model_card(unknown)
+    assert "| residual risk | no upper bound stands: the claim is refuted, " in model_card(violated(theory))
+
+
+def test_whoever_reads_of_a_violation_is_told_not_to_release(finding: Finding) -> None:
+    for write in (job_summary, model_card):
+        assert "\n\n**Do not release. A certified test refutes the privacy claim.**\n\n| | |\n" in write(
+            violated(finding)
+        )
+        assert "o not release" not in write(finding)
+    case = ElementTree.fromstring(junit_xml(violated(finding))).find(".//failure")
+    assert case is not None
+    assert case.get("message") == "Do not release. violated: an attack was seen"
+
+
 def test_an_injected_fault_is_told(finding: Finding) -> None:
     found = replace(finding, faults=["half of the noise"])
     for text in (job_summary(found), model_card(found), junit_xml(found).decode()):

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from epsilometer.auditing import AuditResult, run, run_directory, spec_from_dict
+from epsilometer.auditing import AuditResult, Outcome, Verdict, run, run_directory, spec_from_dict
 from epsilometer.claims import GaussianClaim, PointClaim
 from epsilometer.errors import InvalidInput
-from epsilometer.report import to_json, write_results
+from epsilometer.report import headline_of, to_json, write_results
 from epsilometer.report.details import _means
 from epsilometer.report.html import render
 from epsilometer.report.kinds import page_of
@@ -23,6 +23,7 @@ from epsilometer.report.page import NOT_MEASURED, Code, Facts, Numbers, Page
 from epsilometer.report.person import believed, best_accuracy
 from epsilometer.report.report_file import write_report
 from epsilometer.report.seal import is_sealed
+from epsilometer.rounding import down, up
 
 PLAN = spec_from_dict({"training": {"steps": 3}, "audit": {"trials": 40}, "faults": {"noise_scale": 0.3}}).plan()
 
@@ -168,12 +169,68 @@ def test_one_training_with_canaries_has_a_report_too(tmp_path: Path) -> None:
 def test_columns_for_a_person_say_whether_they_are_of_a_curve_or_of_a_point(finished: tuple[Path, AuditResult]) -> None:
     """The claim's curve stood as "the claim" beside its own point as "theory", and the two contradicted each other."""
     columns = {one["label"]: one for one in to_json(finished[1])["means"]}
+    assert not any(one["stands"] for one in columns.values())  # the claim is refuted, and a lower bound is no promise
     whole = next(one for label, one in columns.items() if label.startswith("the claim, its whole curve"))
     point = next(one for label, one in columns.items() if label.startswith("of the claim, only its point"))
     assert not any("theory" in label for label in columns)  # its curve is the one that is claimed
     assert whole["epsilon"] == pytest.approx(point["epsilon"])
     assert whole["accuracy"] < point["accuracy"]
     bare = spec_from_dict({"training": {"steps": 3, "noise_multiplier": 1.0}, "claim": {"epsilon": 9.0}}).plan()
-    labels = [one["label"] for one in _means(replace(finished[1], plan=bare))]
+    rows = _means(replace(finished[1], plan=bare, verdict=Verdict(Outcome.CONSISTENT, "")))
+    labels = [one["label"] for one in rows]
     assert labels[1] == "the claim: ε = 9"
     assert labels[2].startswith("theory, its whole curve (ε = ")
+    assert [one["stands"] for one in rows] == [False, True, True]
+
+
+def facts(page: Page) -> dict[str, str]:
+    return {label: text for block in blocks(page, Facts) for label, text in block.rows}
+
+
+def with_verdict(result: AuditResult, outcome: Outcome) -> Page:
+    return page_of(json.loads(json.dumps(to_json(replace(result, verdict=Verdict(outcome, "because"))))))
+
+
+def test_the_residual_risk_is_what_theory_allows_and_the_lower_bound_is_evidence(
+    finished: tuple[Path, AuditResult],
+) -> None:
+    """A lower bound stood there, as if no attacker could get further."""
+    result = finished[1]
+    assert result.upper_bound is not None
+    upper, low = f"ε ≤ {up(result.upper_bound.epsilon)} at δ = 1e-05", f"ε ≥ {down(result.lower_bound.epsilon)}"
+    for outcome in (Outcome.CONSISTENT, Outcome.INCONCLUSIVE):
+        said = facts(with_verdict(result, outcome))
+        risk = f"{upper}, if the training does what it states; verdict: {outcome}"
+        assert said["residual risk"] == risk
+        assert risk in said["(c) risks to rights and freedoms"]
+        assert low in said["evidence from attacks"]
+        assert "no limit on the risk" in said["evidence from attacks"]
+    nothing = to_json(replace(result, verdict=Verdict(Outcome.INCONCLUSIVE, ""))) | {"upper_bound": None}
+    assert facts(page_of(nothing))["residual risk"] == "no upper bound is known; verdict: inconclusive"
+
+
+def test_a_violated_report_says_do_not_release(page: Page, finished: tuple[Path, AuditResult]) -> None:
+    assert page.refused == "Do not release."
+    assert '<p class="verdict refused" id="refused">Do not release.</p>' in (finished[0] / "report.html").read_text()
+    said = facts(page)
+    assert said["residual risk"].startswith("no upper bound stands: the claim is refuted")
+    for label in ("residual risk", "(c) risks to rights and freedoms", "(d) measures and safeguards"):
+        assert "do not release" in said[label]
+    assert "Do not release." in str(headline_of(finished[1]))
+    other = with_verdict(finished[1], Outcome.CONSISTENT)
+    assert not other.refused
+    assert b"o not release" not in render(other)
+
+
+def test_no_column_for_the_best_possible_attacker_contradicts_the_verdict(
+    page: Page, finished: tuple[Path, AuditResult]
+) -> None:
+    """The refuted claim had columns with what attackers reach at most, less than this one reached for sure; and the
+    lower bound's point allowed more than the claim's curve, as if it refuted that."""
+    assert [one.caption for one in blocks(page, Numbers)].count("The best possible attacker") == 0
+    older = json.loads((finished[0] / "result.json").read_bytes())
+    older["means"] = [{key: value for key, value in one.items() if key != "stands"} for one in older["means"]]
+    assert "The best possible attacker" not in [one.caption for one in blocks(page_of(older), Numbers)]
+    for kept in (with_verdict(finished[1], Outcome.CONSISTENT), page_of(older | {"verdict": "consistent"})):
+        (table,) = [one.table for one in blocks(kept, Numbers) if one.caption == "The best possible attacker"]
+        assert all("claim" in column or "theory" in column for column in table.columns[1:])

@@ -18,6 +18,7 @@ from epsilometer.reproductions import (
     Row,
     Session,
     annamalai_init,
+    ladder_headline,
     ladder_of,
     nasr_ladder,
     nasr_mnist,
@@ -61,6 +62,20 @@ def test_the_ladder_has_every_adversary_and_says_what_each_needs() -> None:
     assert all(name in shown for name in LADDER)
     assert "theory" in shown
     assert ladder.draw(rows).figures[0].upper == pytest.approx(4.0, abs=1e-3)  # type: ignore[attr-defined]
+
+
+def test_a_ladder_that_finds_a_violation_says_do_not_release_and_its_power_is_a_probability() -> None:
+    plan = spec_from_dict({"training": {"steps": 2}, "audit": {"trials": 20}}).plan()
+    cells = ladder_of(plan).cells
+    for verdict, said in (
+        ("violated", ". Do not release. Quote ε ≥ "),
+        ("consistent", f"as that of {cells[0]['adversary']} is caught in 80 % of cases or more, by simulation."),
+    ):
+        rows = [Row(cells[0], None, 0.5, {"verdict": verdict, "together": 0.4})]
+        short = ladder_headline(plan, rows)
+        assert short.verdict == verdict
+        assert said in str(short)
+        assert ("Do not release" in str(short)) is (verdict == "violated")
 
 
 def test_adversaries_without_their_powers_are_left_out() -> None:

@@ -46,7 +46,7 @@ def figures_of(result: AuditResult) -> dict[str, Figure]:
 
 
 def best_possible(result: AuditResult) -> float:
-    """The ε that the same trials would prove of an attack that is always right (Jagielski et al. 2020: ε_OPT)."""
+    """The ε that the same trials would certify of an attack that is always right (Jagielski et al. 2020: ε_OPT)."""
     plan, seen = result.plan, result.evidence
     kind = type(seen)
     if isinstance(seen, PairedRuns):
@@ -60,7 +60,7 @@ def best_possible(result: AuditResult) -> float:
 
 def certified_pairs(result: AuditResult) -> list[ErrorPair]:
     """Limits on both error rates of many thresholds that hold at once with the plan's confidence: what the attack has
-    reached for sure. None where trials are not independent, or chance may have decided how many there are."""
+    reached with confidence. None where trials are not independent, or chance may have decided how many there are."""
     seen, plan = result.evidence, result.plan
     if not isinstance(seen, PairedRuns) or isinstance(plan.planned_method, Sequential):
         return []
@@ -80,9 +80,11 @@ def _scale(result: AuditResult) -> Scale:
         how = theory.accountant + (f"; {theory.caveat}" if theory.caveat else "")
         entries.append(ScaleMark("theory", theory.epsilon, AT_MOST, how))
     entries.append(
-        ScaleMark("could be shown", best_possible(result), REACH, "what as many trials of a perfect attack would prove")
+        ScaleMark(
+            "could be shown", best_possible(result), REACH, "what as many trials of a perfect attack would certify"
+        )
     )
-    return Scale("ε: proved, claimed, promised", f"ε at δ = {plan.delta:g} ({plan.relation})", tuple(entries))
+    return Scale("ε: found, claimed, promised", f"ε at δ = {plan.delta:g} ({plan.relation})", tuple(entries))
 
 
 def _trade_off(result: AuditResult) -> TradeOff:

@@ -19,7 +19,7 @@ def require_scores(
 ) -> dict[tuple[int, int], Floats]:
     """The same results as arrays, if each has `length` finite numbers; where nobody says the length, all have the same.
 
-    A trial with fifty scores would count as fifty trials, and prove what nobody has seen.
+    A trial with fifty scores would count as fifty trials, and show what nobody has seen.
     """
     if (rows := _as_rows(list(results.values()), length)) is not None:
         return dict(zip(results, rows, strict=True))

@@ -84,7 +84,7 @@ class Work(Protocol):
         """Whether the first `count` trials of each world settle it, so that no more need be played."""
 
     def bound_so_far(self, results: Results, count: int) -> LowerBound:
-        """What the first `count` trials of each world prove, for whoever is watching."""
+        """What the first `count` trials of each world show, for whoever is watching."""
 
     def describe(self) -> str:
         """Whose trials they are, for whoever is watching."""

@@ -26,7 +26,9 @@ def account(
         list[float] | None,
         typer.Option(help="σ of a Gaussian release of all records beside it (a PCA, say); may be given several times."),
     ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Instead of σ: find the σ that proves this ε.")] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Instead of σ: find the σ for which theory proves this ε.")
+    ] = None,
     accountant: Annotated[str, typer.Option(help="pld, rdp, rdp-classic, moments, strong, basic or all.")] = "pld",
     relation: Annotated[str, typer.Option(help="add-remove, replace or zero-out.")] = "add-remove",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,

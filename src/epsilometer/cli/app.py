@@ -37,7 +37,7 @@ from epsilometer.errors import EpsilometerError, InvalidInput, one_line
 app = typer.Typer(
     name="epsilometer",
     help="Measures how private a machine-learning training really is: what theory promises, what an attack "
-    "proves, and a verdict.\n\n"
+    "shows, and a verdict.\n\n"
     "Exit codes: 0 consistent or inconclusive, 1 violated, 2 bad input, 3 internal error, 4 not as required, "
     "130 interrupted.",
     invoke_without_command=True,

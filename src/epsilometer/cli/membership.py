@@ -49,7 +49,8 @@ def membership(
 
     Targets and references are trained on random halves of the records, by coins of our own, so that what attacks find
     certifies an ε. A model that you give (`[target]` in the spec) is attacked as well, and certifies nothing. Other
-    attacks on the same models train nothing anew. Exit code 0: no claim is tested here.
+    attacks on the same models train nothing anew. Limits hold for all attacks at once, which pays for picking the
+    strongest. Exit code 0: no claim is tested here.
 
     Examples:
 

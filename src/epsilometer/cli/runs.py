@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from epsilometer.several import KnownRun
 
 _COLUMNS = ("run", "state", "trials", "claimed", "proved", "adversary", "verdict", "time")
+_HEADINGS = {"proved": "lower bound"}  # the key of --json is what programs know
 Listed = tuple[dict[str, Any], list[str]]  # a run for programs, and as cells of the table
 
 
@@ -41,7 +42,7 @@ def runs(
     if as_json:
         emit_json({"runs": [row for row, _ in listed]})
         return
-    print_table(_COLUMNS, [cells for _, cells in listed])
+    print_table([_HEADINGS.get(column, column) for column in _COLUMNS], [cells for _, cells in listed])
 
 
 def _stores(directory: Path) -> list[Path]:

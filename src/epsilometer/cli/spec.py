@@ -101,7 +101,7 @@ def check(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a spec without running it: the plan, its cost from a few trials, the best ε that it could prove, its power.
+    """Check a spec without running it: the plan, its cost from a few trials, the ε that it could certify, its power.
 
     Examples:
 

@@ -13,7 +13,7 @@ from epsilometer.rounding import down
 
 @dataclass(frozen=True)
 class Rung:
-    """An adversary, what it has proved, what follows if the training is DP-SGD (from trials, from single steps), and
+    """An adversary, its certified bound, what follows if the training is DP-SGD (from trials, from single steps), and
     what a paper has for it."""
 
     label: str

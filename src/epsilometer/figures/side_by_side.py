@@ -1,4 +1,4 @@
-"""Several runs below each other: what each has proved, what it claims, and what theory promises for it."""
+"""Several runs below each other: the lower bound of each, what it claims, and what theory promises for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The empirical side: what an adversary can prove to leak of single records, beside what theory says they pay."""
+"""The empirical side: what an attack certifies of single records, beside what theory says they pay."""
 
 from __future__ import annotations
 

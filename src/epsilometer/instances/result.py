@@ -45,7 +45,7 @@ class InstanceResult:
 
     `epsilons` are of the kind that `KINDS` says of the plan's rule. `certified` are upper bounds, each with the plan's
     confidence, whatever the law of trainings: few trainings cannot exclude a rare one that costs a record everything,
-    so they are the worst case, and `trainings_wanted` says about how many would prove less for half of the records.
+    so they are the worst case, and `trainings_wanted` says about how many would certify less for half of the records.
     None for individual accounting. `one_training` is individual accounting of the first training, where its norms are
     known, and `costliest_training` that of the training which cost the record most. Only `seconds` varies between runs.
     """
@@ -201,7 +201,7 @@ def _worst(plan: InstancePlan) -> Any:
 
 
 def _certified(plan: InstancePlan, costs: Costs) -> tuple[Floats | None, int | None]:
-    """ε that hold with confidence, and about how many trainings would prove less than the worst case."""
+    """ε that hold with confidence, and about how many trainings would certify less than the worst case."""
     if plan.last_layer:
         return None, None  # norms of a part bound nothing
     trainings = plan.planned_trainings

@@ -41,7 +41,12 @@ class Subset:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AttackResult:
-    """One attack. `bound` is the certified ε, where fair coins decided; all attacks' bounds hold at once."""
+    """One attack. `bound` is the certified ε, where fair coins decided.
+
+    Each of n attacks has an n-th of the error, so that whatever is said of the strongest holds with the result's
+    confidence: all attacks' bounds hold at once, and so do their areas, their accuracies, and their true positives at
+    one rate (with the limits on the true false-positive rate).
+    """
 
     name: str
     summary: str
@@ -85,7 +90,8 @@ class Exposed:
 class MembershipResult(Drawable):
     """Attacks on the targets of a plan. Accuracies are means over targets: of members, and of records not in them.
 
-    `exposed` are by the attack of `strongest`, the one with the largest true-positive rate at 1 % false positives.
+    `exposed` are by the attack of `strongest`, the one with the largest true-positive rate at 1 % false positives. It
+    is chosen by looking; its limits pay for that (see `AttackResult`).
     """
 
     plan: MembershipPlan

@@ -38,8 +38,9 @@ def run_membership(
     """Train what is missing of the plan's models, and attack its targets.
 
     Where fair coins decided who is in a target, each attack's scores are evidence of one run (Steinke et al. 2023): a
-    score may depend on everything but the record's own coin, and references have coins of their own. The bounds of n
-    attacks have an n-th of the error each, so all of them hold at once. `subgroup` is the number of a feature.
+    score may depend on everything but the record's own coin, and references have coins of their own. Bounds and
+    intervals of n attacks have an n-th of the error each, so that they hold for all attacks at once and the strongest
+    may be picked. `subgroup` is the number of a feature.
     """
     checks.delta(delta)
     checks.confidence(confidence)
@@ -54,9 +55,9 @@ def run_membership(
     results = play(plan, store, executor or Inline(), progress).results
     started = time.perf_counter()
     signals = plan.signals(results)
+    each = 1.0 - (1.0 - confidence) / len(attacks)
     found = tuple(
-        _judged(plan, attack, scores_of(plan, attack, signals), groups, names, delta, confidence, len(attacks))
-        for attack in attacks
+        _judged(plan, attack, scores_of(plan, attack, signals), groups, names, delta, each) for attack in attacks
     )
     train, test = _accuracies(plan, signals)
     best = max(found, key=lambda one: (one.tpr_at[-1].tpr.value, one.auc.value))
@@ -125,7 +126,6 @@ def _judged(
     names: tuple[str, ...],
     delta: float,
     confidence: float,
-    attacks: int,
 ) -> AttackResult:
     members = np.array([plan.member(target) for target in range(plan.targets)])
     flat, member = scores.ravel(), members.ravel()
@@ -134,7 +134,7 @@ def _judged(
     if plan.by_coins:
         runs = [OneRun(*both, in_order=True) for both in zip(scores, members, strict=True)]
         evidence = pool_runs(runs)
-        bound = certified(evidence, delta, 1.0 - (1.0 - confidence) / attacks)
+        bound = certified(evidence, delta, confidence)
     pairs = evidence.as_pairs()
     classes, data = np.tile(plan.data.y, plan.targets), plan.data
     labels = data.class_names or tuple(str(label) for label in range(data.classes))

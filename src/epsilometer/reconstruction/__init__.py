@@ -1,4 +1,4 @@
-"""Reconstruction: records rebuilt from sums and gradients, and what no attack can do better than."""
+"""Reconstruction: records rebuilt from sums and gradients, and limits for unbiased ones."""
 
 from epsilometer.reconstruction.differencing import difference, noisy_sum
 from epsilometer.reconstruction.inversion import invert_gradient, invert_layer, released_gradient

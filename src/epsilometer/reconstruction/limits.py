@@ -1,4 +1,4 @@
-r"""What no reconstruction can do better than (Guo, Karrer, Chaudhuri & van der Maaten 2022).
+r"""Limits for unbiased reconstructions (Guo, Karrer, Chaudhuri & van der Maaten 2022).
 
 Theorem 1, derived: let P and Q be the laws of what is released for records x and x′ that differ in coordinate i only.
 Chapman and Robbins (1951): an estimate x̂ᵢ with means ψ(x), ψ(x′) has Var_P(x̂ᵢ) ≥ (ψ(x′) − ψ(x))² / χ²(Q‖P), by

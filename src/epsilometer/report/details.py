@@ -16,6 +16,7 @@ from epsilometer.claims import PointClaim
 from epsilometer.evidence import PairedRuns
 from epsilometer.json_values import json_values
 from epsilometer.report.person import RATES, means
+from epsilometer.report.release import is_refused
 from epsilometer.rounding import down, up
 from epsilometer.subjects import Controls, Sees
 from epsilometer.subjects.access import WORDS
@@ -72,12 +73,16 @@ def scores_csv(result: AuditResult) -> bytes:
 
 
 def _means(result: AuditResult) -> list[dict[str, Any]]:
+    """What an ε means for a person: of the certified bound, of the claim and of theory. `stands` says whether that is a
+    promise which the verdict leaves standing; a lower bound is none.
+    """
     plan, low = result.plan, result.lower_bound
     rows = []
     if low.kind is Kind.CERTIFIED:
         least = PointClaim(low.epsilon, low.delta, low.relation)
-        label = f"the certified bound: ε = {down(low.epsilon)} (less is disproved)"
+        label = f"the certified bound: ε = {down(low.epsilon)} (less is refuted)"
         rows.append(means(label, least, low.delta))
+    promises = len(rows)
     # A curve allows far less than its point at one δ does: each column says which of the two it is.
     point = PointClaim(plan.claimed_epsilon, plan.delta, plan.relation)
     if isinstance(plan.claim, PointClaim):
@@ -91,7 +96,8 @@ def _means(result: AuditResult) -> list[dict[str, Any]]:
         if theory != plan.claim:
             label = f"theory, its whole curve (ε = {up(theory.epsilon_at(plan.delta))} at δ)"
             rows.append(means(label, theory, plan.delta))
-    return rows
+    kept = not is_refused(result.verdict.outcome.value)
+    return [{**row, "stands": kept and place >= promises} for place, row in enumerate(rows)]
 
 
 def _attack(result: AuditResult) -> dict[str, Any] | None:

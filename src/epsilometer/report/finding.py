@@ -24,7 +24,7 @@ _ANSWERING = ("trial_version", "trials", "confidence", "method", "seed")
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim, what was proved and by whom, and the verdict; nothing where nobody said it.
+    """A claim, the lower bound and who found it, and the verdict; nothing where nobody said it.
 
     `key` names the question: asked once more, it has the same, and the answer takes the place of the one before.
     """
@@ -55,11 +55,12 @@ class Finding:
 
     @property
     def title(self) -> str:
-        """Name and verdict, or what was proved where no claim was tested."""
+        """Name and verdict, or the lower bound where no claim was tested."""
         return f"{self.name}: {self.outcome or self.proved}"
 
     @property
     def proved(self) -> str:
+        """The lower bound in short; ≈ where it is an estimate."""
         sign = "≈" if self.lower.kind is Kind.ESTIMATE else "≥"
         return f"ε {sign} {down(self.lower.epsilon)}"
 
@@ -77,7 +78,7 @@ class Finding:
             *(("FAULT INJECTED", fault) for fault in self.faults),
             ("claim", self.claim),
             ("verdict", self.outcome and f"{self.outcome}: {self.reason}"),
-            ("proved", str(self.lower)),
+            (str(self.lower.kind), str(self.lower)),
             ("from", str(self.lower.proof)),
             ("against claim", self.comparison),
             ("theory", self.theory),

@@ -12,6 +12,7 @@ import numpy as np
 from epsilometer.bounds.result import Kind, LowerBound
 from epsilometer.bounds.strength import area_under_curve
 from epsilometer.claims import Claim, PointClaim, StepClaim
+from epsilometer.report.release import DO_NOT_RELEASE, is_refused
 from epsilometer.rounding import confidence, down, percent, simulated, up
 
 if TYPE_CHECKING:
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     from epsilometer.evidence import Evidence
 
 _RATES = np.linspace(0.0, 1.0, 2001)
-_NO_PROOF = "A lower bound is no proof of privacy: a stronger attack may prove more"
+_NO_PROOF = "A lower bound is no proof of privacy: a stronger attack may show more"
 _MEANING = {
     "violated": "A certified test refutes the claim. A training that keeps its claim is accused like this with "
     "probability {alpha:.3g} at most.",
-    "consistent": "No violation was found, and this audit would have seen an attack twice as strong. That is no proof "
-    "of privacy: a stronger adversary, or other data, may show more.",
+    "consistent": "No violation was found, and of Gaussian attacks twice as strong an audit like this catches {power} "
+    "or more, by simulation. That is no proof of privacy: a stronger adversary, or other data, may show more.",
     "inconclusive": "No violation was found, but the audit was too weak to say more. This is no sign of privacy.",
 }
 
@@ -74,12 +75,17 @@ def headline(
         return Headline(None, (f"{numbers}.", f"{_NO_PROOF}; no claim was tested."), quote)
     fault = " (a fault was injected on purpose)" if injected else ""
     first = f"{verdict.outcome}{fault}: {_found(verdict, claim, lower, _strength(claim, evidence))}."
+    if is_refused(verdict.outcome.value):
+        first += f" {DO_NOT_RELEASE}"
     return Headline(verdict.outcome.value, (first, f"{numbers}."), quote)
 
 
 def meaning(verdict: str | None, sure: float) -> str:
     """What a verdict at this confidence says, and what it does not."""
-    return _MEANING.get(verdict or "", f"{_NO_PROOF}; no claim was tested.").format(alpha=1.0 - sure)
+    from epsilometer.auditing.verdict import ENOUGH_POWER
+
+    words = _MEANING.get(verdict or "", f"{_NO_PROOF}; no claim was tested.")
+    return words.format(alpha=1.0 - sure, power=percent(ENOUGH_POWER))
 
 
 def quoted(lower: LowerBound) -> str:

@@ -106,7 +106,7 @@ def certified_words(result: InstanceResult) -> str:
     wanted = result.trainings_wanted
     more = "" if wanted is None or wanted <= plan.planned_trainings else f"; for half of them it takes some {wanted:,}"
     return (
-        f"with {100 * plan.confidence:.10g} % confidence for each record, {plan.planned_trainings} trainings prove a "
+        f"with {100 * plan.confidence:.10g} % confidence for each record, {plan.planned_trainings} trainings certify a "
         f"median of ε ≤ {up(float(np.median(result.certified)))}, and less than the worst case for {below} of "
         f"{len(result.certified)} records{more}"
     )

@@ -6,6 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from epsilometer.report.finding import Finding
+from epsilometer.report.release import DO_NOT_RELEASE, is_refused
 
 OURS = b'<testsuites name="epsilometer"'  # how our files begin, after the declaration
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -32,7 +33,8 @@ def junit_xml(finding: Finding, *, require_consistent: bool = False) -> bytes:
         ElementTree.SubElement(properties, "property", {"name": label, "value": _xml(str(value))})
     words = "\n".join(f"{label}: {text}" for label, text in [*finding.rows(), ("again", finding.command)] if text)
     if failed or skipped:
-        message = {"message": _xml(f"{finding.outcome}: {finding.reason}"), "type": finding.outcome or ""}
+        advice = f"{DO_NOT_RELEASE} " if is_refused(finding.outcome) else ""
+        message = {"message": _xml(f"{advice}{finding.outcome}: {finding.reason}"), "type": finding.outcome or ""}
         ElementTree.SubElement(case, "failure" if failed else "skipped", message).text = _xml(words)
     else:
         ElementTree.SubElement(case, "system-out").text = _xml(words)

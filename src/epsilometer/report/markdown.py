@@ -7,23 +7,27 @@ import re
 from epsilometer import __version__
 from epsilometer.report.finding import Finding, Row
 from epsilometer.report.headline import meaning
+from epsilometer.report.release import REFUTED, evidence, is_refused, residual_risk
 
 
 def job_summary(finding: Finding) -> str:
     """The whole finding: a heading, a table, and how to have it again."""
-    return "\n".join([f"## Epsilometer: {_text(finding.title)}", "", *_table(finding.rows()), *_again(finding)]) + "\n"
+    heading = [f"## Epsilometer: {_text(finding.title)}", "", *_refused(finding)]
+    return "\n".join([*heading, *_table(finding.rows()), *_again(finding)]) + "\n"
 
 
 def model_card(finding: Finding) -> str:
-    """What belongs into a model card: claim, what was proved, by whom, what could not be seen, and how it was done."""
-    low = finding.lower
+    """What belongs into a model card: claim, residual risk, what an attack has shown, by whom, and how it was done."""
+    low, upper = finding.lower, None if finding.upper_epsilon is None else finding.theory
+    shown = f"{finding.proved} at δ = {low.delta:g} ({low.relation}), {low.kind}"
     rows: list[tuple[str, str | None]] = [
         *(("FAULT INJECTED", fault) for fault in finding.faults),
-        ("quote", None if finding.headline is None else finding.headline.quote),
         ("claimed", finding.claim),
-        ("proved to leak", f"{finding.proved} at δ = {low.delta:g} ({low.relation}), {low.kind}"),
-        ("confidence", f"{low.confidence:.12g}"),
         ("verdict", finding.outcome),
+        ("residual risk", residual_risk(upper, finding.outcome)),
+        ("evidence", evidence(shown)),
+        ("quote", None if finding.headline is None else finding.headline.quote),
+        ("confidence", f"{low.confidence:.12g}"),
         ("theory", finding.theory),
         ("adversary", finding.adversary),
         ("threat model", finding.threat_model),
@@ -33,7 +37,13 @@ def model_card(finding: Finding) -> str:
     ]
     means = meaning(finding.outcome, low.confidence)
     known = [(label, text) for label, text in rows if text]
-    return "\n".join(["## Privacy audit", "", *_table(known), "", means, *_again(finding)]) + "\n"
+    parts = ["## Privacy audit", "", *_refused(finding), *_table(known), "", means, *_again(finding)]
+    return "\n".join(parts) + "\n"
+
+
+def _refused(finding: Finding) -> list[str]:
+    """Above the table, where nobody can miss it."""
+    return [f"**{REFUTED}**", ""] if is_refused(finding.outcome) else []
 
 
 def _table(rows: list[Row]) -> list[str]:

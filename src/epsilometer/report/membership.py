@@ -7,38 +7,44 @@ from typing import Any
 
 import numpy as np
 
+from epsilometer.attacks import Interval
 from epsilometer.auditing import RESULTS
 from epsilometer.json_values import SCHEMA, json_values
 from epsilometer.membership import NO_EPSILON, MembershipResult
 from epsilometer.report.document import versions
 from epsilometer.report.files import Written, write_document
 from epsilometer.report.headline import Headline
+from epsilometer.report.private import OF_MEMBERS
 from epsilometer.report.scores import Columns, csv_of, write_columns
-from epsilometer.rounding import confidence, down, up
+from epsilometer.rounding import ceiled, confidence, down, up
 from epsilometer.wrapping import Row, told
 
 NOT_ALL = "No attack proves privacy: a stronger one may find more"
 
 
 def membership_headline(result: MembershipResult) -> Headline:
-    """The strongest attack, what it is an attack on, and the number to quote."""
-    best = result.strongest
+    """The strongest attack with limits that pay for having chosen it, what it is an attack on, and what to quote."""
+    best, several = result.strongest, len(result.attacks) > 1
     at = best.tpr_at[-1]
+    chosen = f"{best.name}, the strongest of {len(result.attacks)} attacks" if several else best.name
+    sure = confidence(result.confidence) + (" for all attacks together" if several else "")
+    low, high, fpr = f"{down(100 * at.tpr.low, 1)} %", f"{ceiled(100 * at.tpr.high, 1)} %", _at_most(at.fpr_high)
+    guess = " Guessing may do as well." if at.tpr.low <= at.fpr_high else ""
     first = (
-        f"{best.name} finds {_percent(at.tpr.value)} of the members ({_percent(at.tpr.low)} to "
-        f"{_percent(at.tpr.high)}) at a false-positive rate of 1 %, AUC {best.auc.value:.3f}."
+        f"{chosen}{',' * several} finds {_percent(at.tpr.value)} of the members at a threshold that "
+        f"{_percent(at.fpr_seen)} of the others pass, AUC {best.auc.value:.3f}; with {sure}, it finds {low} to {high} "
+        f"at a true false-positive rate of at most {fpr}.{guess}"
     )
+    rates = f"TPR ≥ {low} at FPR ≤ {fpr} ({chosen}; {sure}; seen: {_percent(at.tpr.value)} at {_percent(at.fpr_seen)})"
     bound = result.bound
     if bound is None:
         second = f"{NO_EPSILON[0].upper()}{NO_EPSILON[1:]}."
-        return Headline(None, (first, second), f"TPR {_percent(at.tpr.value)} at 1 % FPR ({best.name})")
-    sure = confidence(result.confidence)
-    proved = f"ε ≥ {down(bound.epsilon)} at δ = {bound.delta:g} ({bound.relation}; {sure}, for all attacks together)"
-    second = f"Fair coins decided who was in, so this certifies {proved}. {NOT_ALL}."
+        return Headline(None, (first, second), rates)
+    epsilon = f"ε ≥ {down(bound.epsilon)} at δ = {bound.delta:g} ({bound.relation}; {sure})"
+    second = f"Fair coins decided who was in, so this certifies {epsilon}. {NOT_ALL}."
     if result.theory is not None and bound.epsilon > result.theory.epsilon:
         second += " That is more than its noise promises: look at the training with `epsilometer audit`."
-    number = f"TPR {_percent(at.tpr.value)} at 1 % FPR ({best.name}); {proved}"
-    return Headline(None, (first, second), number)
+    return Headline(None, (first, second), f"{rates}; {epsilon}")
 
 
 def membership_summary(result: MembershipResult, width: int | None = None) -> str:
@@ -56,13 +62,23 @@ def membership_summary(result: MembershipResult, width: int | None = None) -> st
         rows.append(("theory", f"ε ≤ {up(result.theory.epsilon)} at δ = {result.theory.delta:g}"))
     for one in result.attacks:
         low, high = one.tpr_at
-        rows.append((one.name, f"AUC {one.auc}, balanced accuracy {one.balanced_accuracy.value:.3f}"))
-        limits = f"{100 * low.fpr_high:.2g} % and {100 * high.fpr_high:.2g} %"
-        rows.append(("", f"TPR {low.tpr} at 0.1 % FPR; {high.tpr} at 1 % (true FPR at most {limits})"))
+        rows.append((one.name, f"AUC {_limits(one.auc)}, balanced accuracy {one.balanced_accuracy.value:.3f}"))
+        for at in (low, high):
+            fpr = f"true FPR at most {_at_most(at.fpr_high)}"
+            rows.append(
+                ("", f"TPR {_limits(at.tpr)} where {100 * at.fpr_wanted:g} % of the others pass at most; {fpr}")
+            )
         if one.bound is not None:
-            rows.append(("", f"certified ε ≥ {down(one.bound.epsilon)}; all bounds hold at once"))
+            rows.append(("", f"certified ε ≥ {down(one.bound.epsilon)}"))
+    rows.append(("limits", f"with {confidence(result.confidence)}, {held(len(result.attacks))}"))
     rows.append(("meaning", NO_EPSILON if result.bound is None else f"{NOT_ALL}."))
     return told(membership_headline(result).sentences, rows, width)
+
+
+def held(attacks: int) -> str:
+    """Of which numbers limits hold at once."""
+    each = "each kind of number by itself, a TPR together with its true FPR"
+    return f"for all {attacks} attacks at once, so that the strongest may be picked; {each}" if attacks > 1 else each
 
 
 def membership_to_json(result: MembershipResult, command: str = "") -> dict[str, Any]:
@@ -74,6 +90,7 @@ def membership_to_json(result: MembershipResult, command: str = "") -> dict[str,
     document = {
         "schema": SCHEMA,
         "membership": True,
+        "warning": OF_MEMBERS,
         "headline": str(headline),
         "quote": headline.quote,
         "verdict": None,
@@ -84,6 +101,12 @@ def membership_to_json(result: MembershipResult, command: str = "") -> dict[str,
         "family_bound": None,
         "accuracy": {"members": result.train_accuracy, "others": result.test_accuracy},
         "strongest": result.strongest.name,
+        "limits_hold": {  # the error that each attack has, so that the strongest of them is paid for
+            "confidence": result.confidence,
+            "attacks": len(result.attacks),
+            "confidence_of_each": result.strongest.auc.confidence,
+            "how": held(len(result.attacks)),
+        },
         "attacks": [one.to_dict() for one in result.attacks],
         "exposed": [one.to_dict() for one in result.exposed],
         "records": {"tossed": len(plan.data), "population": len(plan.population)},
@@ -132,5 +155,13 @@ def write_membership_scores(target: Path, result: MembershipResult) -> int:
     return len(columns["record"])
 
 
+def _limits(one: Interval) -> str:
+    return f"{one.value:.3f} ({down(one.low)} to {ceiled(one.high)})"
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
+
+
+def _at_most(share: float) -> str:
+    return f"{up(100 * share, 2)} %"

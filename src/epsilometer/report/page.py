@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from epsilometer.figures import Figure, Table
+from epsilometer.report.release import DO_NOT_RELEASE, is_refused
 
 NOT_MEASURED = "not measured"
 
@@ -91,3 +92,8 @@ class Page:
     sections: Sequence[Section] = ()
     version: str = ""
     warnings: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def refused(self) -> str:
+        """What to do about a claim that does not hold; empty of any other."""
+        return DO_NOT_RELEASE if is_refused(self.verdict) else ""

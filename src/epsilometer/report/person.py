@@ -1,4 +1,4 @@
-"""What a promise, or a proof that no smaller one holds, means for one person whose record is in the data."""
+"""What a promise means for one person whose record is in the data."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ UNKNOWN = "says nothing: it is not stated how much noise is added to what"
 
 
 def summary(result: AuditResult, width: int | None = None) -> str:
-    """The headline, then a dozen statements: claim, theory, attack, what was proved and how."""
+    """The headline, then a dozen statements: claim, theory, attack, the lower bound and how it was found."""
     plan, low = result.plan, result.lower_bound
     return told(
         headline_of(result).sentences,
@@ -24,7 +24,7 @@ def summary(result: AuditResult, width: int | None = None) -> str:
             *_plan_rows(plan),
             ("trials", f"{result.evidence.describe()}, seed {plan.seed}, {result.seconds:.1f} s"),
             *_stopped(result),
-            ("proved" if low.kind is Kind.CERTIFIED else str(low.kind), str(low)),
+            (str(low.kind), str(low)),
             ("", f"from {low.proof}"),
             *_noise(result),
             *((name.replace("training ", ""), text) for name, text in utility_of(result).items()),
@@ -47,7 +47,7 @@ def describe_preview(preview: Preview, width: int | None = None) -> str:
             *_plan_rows(plan),
             ("bound", method),
             ("cost", f"{_trials(preview.trials)}{early}; about {duration(preview.seconds)} in one process"),
-            ("could prove", f"ε ≥ {down(preview.best_epsilon)} at δ = {plan.delta:g}, if the attack is always right"),
+            ("could certify", f"ε ≥ {down(preview.best_epsilon)} at δ = {plan.delta:g}, if the attack is always right"),
             *_pilot_rows(preview),
             ("plan", plan.fingerprint()),
         ],

@@ -149,7 +149,7 @@ _CELLS = (
 
 GUO_RECONSTRUCTION = Reproduction(
     name="guo-reconstruction",
-    summary="records rebuilt from two sums or from a gradient, beside what is possible at best (Guo et al. 2022)",
+    summary="records rebuilt from two sums or from a gradient, beside limits for unbiased estimates (Guo et al. 2022)",
     about=(
         "measured is the mean squared error per pixel of an estimate that is cut to [0, 1], raw the median of the "
         "estimate as it is (unbiased from sums; drawn to 0 by noise from gradients), guess that of the mean picture. "

@@ -164,7 +164,7 @@ def for_papers_rule(choice: Choice) -> Choice:
 
 
 def papers_threshold(likely: PairedRuns) -> float:
-    """Where the paper's rule proves most, of scores as they are likely to be: the middle of a gap between two."""
+    """Where the paper's rule certifies most, of scores as they are likely to be: the middle of a gap between two."""
     scores = np.sort(np.concatenate([likely.out_scores, likely.in_scores]))
     cuts = (scores[1:] + scores[:-1]) / 2
     return float(cuts[np.argmax(_by_papers_rule(likely, cuts))])

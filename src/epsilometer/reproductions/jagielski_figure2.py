@@ -110,7 +110,7 @@ def _draw(rows: Sequence[Row]) -> Figure:
             stated = tuple((eps, float(eps)) for eps in places if eps != "∞")
             series.append(Series("ε_th", stated, reference=True))
             charts.append(Lines(f"{SETTINGS[data].title}, {model.upper()}{INITS[init]}", places, tuple(series)))
-    return panels("Three attacks on DP-SGD", charts, "ε_th", "ε proved, 99 %", floor=0.01)
+    return panels("Three attacks on DP-SGD", charts, "ε_th", "lower bound on ε, 99 %", floor=0.01)
 
 
 def _cells() -> tuple[Cell, ...]:

@@ -88,7 +88,7 @@ def _draw(rows: Sequence[Row]) -> Figure:
         if series:
             title = "fixed initialisation" if init == "fixed" else f"{init} × Glorot"
             charts.append(Lines(title, tuple(eps.replace("inf", "∞") for eps in EPSILONS), tuple(series)))
-    return panels("ClipBKD on Fashion-MNIST, two-layer network", charts, "ε_th", "ε proved, 99 %")
+    return panels("ClipBKD on Fashion-MNIST, two-layer network", charts, "ε_th", "lower bound on ε, 99 %")
 
 
 def _place(row: Row) -> str:
@@ -102,7 +102,7 @@ TABLE2 = Reproduction(
     "replaced, and epochs are shuffled. The nearest value that is proved for it is pld_replace (PLD, replace, Poisson "
     "sampling). papers_rule is the paper's own, ln(p1/p0)/k with Clopper–Pearson limits at a threshold fixed "
     "beforehand; measured has such limits at a threshold of its own, but composes what (ε, δ)-DP allows k times "
-    "instead of dividing by k, which proves more for k > 1; exact_rank is the default bound on the same trials. Each "
+    "instead of dividing by k, which gives more for k > 1; exact_rank is the default bound on the same trials. Each "
     "is certified by itself. k (for exact_rank), papers_k (for papers_rule) and the thresholds come from a pilot whose "
     "trials are used for nothing else; the paper takes the best of four k without paying for it. Where the two k "
     "differ, papers_rule has as many trials of its own. train_accuracy is of five trainings without poison; the "

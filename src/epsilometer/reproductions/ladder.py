@@ -19,13 +19,15 @@ from epsilometer.adversaries import (
 from epsilometer.adversaries.target import STATISTICS
 from epsilometer.auditing import Plan, choose_adversary, decide, run
 from epsilometer.auditing.per_step import ComposedSteps
+from epsilometer.auditing.verdict import ENOUGH_POWER
 from epsilometer.bounds import Kind, attack_strength, eps_opt
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Evidence
 from epsilometer.figures import Figure, Grid, Ladder, Rung
 from epsilometer.report.headline import Headline, certified, theory_of
+from epsilometer.report.release import DO_NOT_RELEASE
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
-from epsilometer.rounding import confidence
+from epsilometer.rounding import confidence, percent
 from epsilometer.subjects import own_training
 
 PER_STEP = {"gradient": GradientSteps(), "malicious-dataset": GradientSteps(malicious=True)}
@@ -74,9 +76,10 @@ def ladder_headline(plan: Plan, rows: Sequence[Row]) -> Headline:
     by = [row.cell["adversary"] for row in played if row.details["verdict"] == "violated"]
     able = [row.cell["adversary"] for row in played if row.details["verdict"] == "consistent"]
     if by:
-        verdict, first = "violated", f"{what} is refuted by {', '.join(by)}, with {sure}"
+        verdict, first = "violated", f"{what} is refuted by {', '.join(by)}, with {sure}. {DO_NOT_RELEASE[:-1]}"
     elif able:
-        strong = f"of these, {', '.join(able)} would have refuted it if twice as strong"
+        caught = f"is caught in {percent(ENOUGH_POWER)} of cases or more"
+        strong = f"a Gaussian attack twice as strong as that of {', '.join(able)} {caught}, by simulation"
         verdict, first = "consistent", f"no violation of {what} was found by {len(played)} adversaries; {strong}"
     else:
         weak = "none was strong enough to say more; run more trials"

@@ -1,4 +1,4 @@
-"""The picture of a sweep: what is proved, promised and claimed over one setting, and accuracy below it."""
+"""The picture of a sweep: what is certified, promised and claimed over one setting, and accuracy below it."""
 
 from __future__ import annotations
 

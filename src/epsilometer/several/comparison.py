@@ -1,4 +1,4 @@
-"""Runs side by side: the settings in which they differ, what each claims, what was proved, and the verdicts."""
+"""Runs side by side: the settings in which they differ, what each claims, what was certified, and the verdicts."""
 
 from __future__ import annotations
 

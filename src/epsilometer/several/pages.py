@@ -70,7 +70,7 @@ def _facts(run: KnownRun) -> list[tuple[str, str]]:
         ("adversary", run.adversary),
         ("claimed", None if run.claimed is None else f"ε = {run.promise} at δ = {run.delta:g} ({run.relation})"),
         ("theory", None if run.upper is None else f"ε ≤ {up(run.upper)}"),
-        ("proved", None if run.proved is None else f"ε ≥ {down(run.proved)} ({lower['kind']})"),
+        ("lower bound", None if run.proved is None else f"ε ≥ {down(run.proved)} ({lower['kind']})"),
         ("if it is DP-SGD", None if run.family in (None, run.proved) else f"ε ≥ {down(run.family)}"),
         ("time", duration(run.seconds)),
         ("begun", run.begun),

@@ -54,7 +54,7 @@ def check_adversary(
 
 
 def check_method(method: Method) -> None:
-    """Assert that a method of one's own keeps to the contract: bounds and tests agree, and nothing is proved of chance.
+    """Assert that a method of one's own keeps to the contract: bounds and tests agree, and chance refutes nothing.
 
     >>> from epsilometer.bounds import ExactRank
     >>> check_method(ExactRank())
@@ -71,7 +71,7 @@ def check_method(method: Method) -> None:
             assert method.test(shown, below, confidence=0.95).refuted, "what is well below the bound is refuted"
             assert not method.test(shown, above, confidence=0.95).refuted, "what is above the bound is not"
         more = method.bound(shown, delta=delta, confidence=0.99)
-        assert more.epsilon <= bound.epsilon + 1e-9, "more confidence proves less"
+        assert more.epsilon <= bound.epsilon + 1e-9, "more confidence gives a smaller bound"
     accused = sum(
         method.test(_evidence(method, rng, apart=0.0), PointClaim(0.0), confidence=1 - ALPHA).refuted for _ in range(20)
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from epsilometer.report.page import NOT_MEASURED, Block, Facts, Words
-from epsilometer.rounding import down, up
+from epsilometer.report.release import evidence, is_refused, residual_risk
+from epsilometer.rounding import up
 
 Document = dict[str, Any]
 _RELATIONS = {
@@ -32,12 +33,7 @@ def _nist(document: Document) -> list[tuple[str, str]]:
     upper = document["upper_bound"]
     accountant = NOT_MEASURED + ": it is not stated how much noise is added to what"
     if upper is not None:
-        caveat = f"; {upper['caveat']}" if upper["caveat"] else ""
-        accountant = (
-            f"{upper['accountant']}: ε ≤ {up(float(upper['epsilon']))} at δ = {upper['delta']:g}, for sampling and "
-            "noise as "
-            f"stated{caveat}"
-        )
+        accountant = f"{upper['accountant']}: {_upper(document)}, for sampling and noise as stated"
     group = low["group_size"]
     return [
         ("claim, as a curve", f"{form}: {document['claim_words']}"),
@@ -56,8 +52,8 @@ def _nist(document: Document) -> list[tuple[str, str]]:
         ("randomness", f"{NOT_MEASURED}; trials use pseudo-random numbers that follow from seed {document['seed']}, so "
          "that they can be repeated. What is deployed must use a secret seed of a cryptographic generator."),
         ("arithmetic", f"{NOT_MEASURED}; noise is added in floating point, whose last bits can leak (Mironov 2012)"),
-        ("residual risk", f"at least ε = {down(float(low['epsilon']))} is proved to leak "
-         f"({low['kind']}, {100 * low['confidence']:.10g} % confidence); verdict: {document['verdict']}"),
+        ("residual risk", residual_risk(_upper(document), document["verdict"])),
+        ("evidence from attacks", evidence(document["quote"])),
         ("what was not tested", _untested(document)),
     ]  # fmt: skip
 
@@ -72,15 +68,24 @@ def _untested(document: Document) -> str:
     return f"{words}; {share}"
 
 
+def _upper(document: Document) -> str | None:
+    """What theory allows at most, with its caveat."""
+    upper = document["upper_bound"]
+    if upper is None:
+        return None
+    caveat = f" ({upper['caveat']})" if upper["caveat"] else ""
+    return f"ε ≤ {up(float(upper['epsilon']))} at δ = {upper['delta']:g}{caveat}"
+
+
 def _gdpr(document: Document) -> list[tuple[str, str]]:
-    low = document["lower_bound"]
     return [
         ("(a) the processing and its purposes", f"{document['training']}; purposes: for the controller to describe"),
         ("(b) necessity and proportionality", f"{NOT_MEASURED}; for the controller to assess"),
         ("(c) risks to rights and freedoms", "that others learn whether, and with what, a person is in the data. "
-         "Proved to "
-         f"leak: ε ≥ {down(float(low['epsilon']))}; what that means for a person is in the section of that name."),
+         f"How much at most: {residual_risk(_upper(document), document['verdict'])}. Evidence: "
+         f"{evidence(document['quote'])}. What ε means for a person is in the section of that name."),
         ("(d) measures and safeguards", "differential privacy as claimed: ε = "
          f"{up(float(document['claim']['epsilon']))} at "
-         f"δ = {document['claim']['delta']:g}; this audit: {document['verdict']}"),
+         f"δ = {document['claim']['delta']:g}; this audit: {document['verdict']}"
+         f"{', so do not release' * is_refused(document['verdict'])}"),
     ]  # fmt: skip

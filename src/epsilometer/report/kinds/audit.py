@@ -13,11 +13,13 @@ from epsilometer.report.kinds.by_hand import by_hand
 from epsilometer.report.kinds.shared import every_setting, figures_in, reproducing, yes
 from epsilometer.report.page import NOT_MEASURED, Block, Drawn, Facts, Numbers, Page, Points, Section, Words
 from epsilometer.report.person import promise_table
+from epsilometer.report.release import DO_NOT_RELEASE, is_refused
 from epsilometer.rounding import down, up
 
 Document = dict[str, Any]
 LIMITS = (
-    "This does not prove privacy. A lower bound says what leaks at least; a stronger attack may show more.",
+    "This does not prove privacy. A lower bound is what one attack could show, with its confidence; "
+    "a stronger attack may show more.",
     "What was played is one adversary against one training on one data set. Others may find more.",
     "The claim is about every pair of neighbouring data sets; one pair was tried.",
     "The verdict may accuse a training that keeps its claim, with probability 1 − confidence at most, for each audit.",
@@ -70,7 +72,7 @@ def _facts(document: Document) -> list[Block]:
     rows = [
         ("claim", f"ε = {number(float(claim['epsilon']), 4)} at δ = {claim['delta']:g}: {document['claim_words']}"),
         ("theory", theory),
-        ("certified", document["quote"]),
+        (document["lower_bound"]["kind"], document["quote"]),
         ("adversary", f"{document['adversary']['words']}: {document['adversary']['summary']}"),
         ("trials", f"{document['trials_words']}, seed {document['seed']}"),
         ("verdict", f"{document['verdict']}: {document['reason']}"),
@@ -79,36 +81,23 @@ def _facts(document: Document) -> list[Block]:
 
 
 def _person(document: Document) -> list[Block]:
-    delta = document["claim"]["delta"]
     measured = document["attack"]
     blocks: list[Block] = [
-        Words(
-            "An attacker sees the outcome and asks whether one person's record was used. Each column says how far the "
-            "best possible attacker can get at most if that promise is kept: how often a guess is right if both "
-            "answers were equally likely before; by how much odds can grow; what may be believed afterwards by "
-            "somebody who believed 50 %, 10 % or 1 % before; and how many true members are found at a "
-            "false-alarm rate of 1 % and 0.1 %."
-        ),
-        Numbers("The best possible attacker", promise_table(_numbers(document["means"]))),
-        Words(
-            f"Odds and beliefs hold but for a probability of δ = {delta:g}. A whole curve promises more than its "
-            "point (ε, δ), so an attacker gets less far: where only the point is known, the point's column is what can "
-            "be said. The certified bound is the best promise that this audit leaves possible; it is "
-            "not what an attacker has reached, which the next table has."
-        ),
+        Words("An attacker sees the outcome and asks whether one person's record was used."),
+        *_best_possible(document),
     ]
     if measured is not None:
         auc, accuracy = measured["auc"], measured["balanced_accuracy"]
         sure = f"certified, {100 * measured['confidence']:.10g} % confidence for these two together"
         rows = [
             (
-                "right for sure, starting from 50 : 50",
+                "right, starting from 50 : 50, certified",
                 f"{_floor(measured['certified_accuracy'])} % at least",
                 "–",
                 "–",
                 sure,
             ),
-            ("odds for sure", f"1 : 1 → {down(measured['certified_odds'])} : 1 at least", "–", "–", sure),
+            ("odds, certified", f"1 : 1 → {down(measured['certified_odds'])} : 1 at least", "–", "–", sure),
             ("picks the member out of two (AUC)", *_interval(auc)),
         ]
         if accuracy is not None:
@@ -121,6 +110,30 @@ def _person(document: Document) -> list[Block]:
         table = Table(("measured", "value", "from", "to (95 %)", "interval"), tuple(rows))
         blocks.append(Numbers("The attack that was played", table))
     return blocks
+
+
+def _best_possible(document: Document) -> list[Block]:
+    """What promises allow at most: those that the verdict leaves standing. A lower bound promises nothing."""
+    if is_refused(document["verdict"]):
+        unknown = (
+            "The claim is refuted, so that it limits no attacker, and theory speaks of a training that does what it "
+            f"states. How far the best possible attacker can get is not known. {DO_NOT_RELEASE}"
+        )
+        return [Words(unknown)]
+    # Results of earlier versions do not say what stands.
+    standing = [one for one in document["means"] if one.get("stands", not one["label"].startswith("the certified"))]
+    words = (
+        "Each column says how far the best possible attacker can get at most if that promise is kept: how often a "
+        "guess is right if both answers were equally likely before; by how much odds can grow; what may be believed "
+        "afterwards by somebody who believed 50 %, 10 % or 1 % before; and how many true members are found at a "
+        "false-alarm rate of 1 % and 0.1 %."
+    )
+    below = (
+        f"Odds and beliefs hold but for a probability of δ = {document['claim']['delta']:g}. A whole curve promises "
+        "more than its point (ε, δ), so an attacker gets less far: where only the point is known, the point's column "
+        "is what can be said. A lower bound promises nothing and has no column."
+    )
+    return [Words(words), Numbers("The best possible attacker", promise_table(_numbers(standing))), Words(below)]
 
 
 def _floor(share: float) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 from epsilometer.figures import Table
 from epsilometer.report.kinds.shared import every_setting, figures_in, reproducing
 from epsilometer.report.page import Block, Drawn, Facts, Numbers, Page, Points, Section, Words
-from epsilometer.rounding import down, up
+from epsilometer.report.private import OF_MEMBERS
+from epsilometer.rounding import ceiled, down, up
 
 Document = dict[str, Any]
 LIMITS = (
@@ -44,6 +45,7 @@ def page(document: Document) -> Page:
         quote=document["quote"],
         sections=sections,
         version=document["versions"]["epsilometer"],
+        warnings=[document.get("warning", OF_MEMBERS)],
     )
 
 
@@ -73,18 +75,25 @@ def _attacks(document: Document) -> list[Block]:
         low, high = one["tpr_at"]
         bound = one["lower_bound"]
         rows.append((
-            one["name"], _interval(one["auc"]), _interval(one["balanced_accuracy"]), _interval(low["tpr"], 100),
-            _interval(high["tpr"], 100), "–" if bound is None else down(float(bound["epsilon"])), one["summary"],
+            one["name"], _interval(one["auc"]), _interval(one["balanced_accuracy"]), _rates(low), _rates(high),
+            "–" if bound is None else down(float(bound["epsilon"])), one["summary"],
         ))  # fmt: skip
-    share = f"{100 * document['confidence']:.10g} %"
-    columns = ("attack", "AUC", "balanced accuracy", "TPR at 0.1 % FPR, in %", "TPR at 1 % FPR, in %",
-               "certified ε ≥", "how it works")  # fmt: skip
+    columns = ("attack", "AUC", "balanced accuracy", "TPR in %, 0.1 % of others seen to pass",
+               "TPR in %, 1 % of others seen to pass", "certified ε ≥", "how it works")  # fmt: skip
     words = (
-        f"Intervals are of {share} for each number by itself. The threshold of an accuracy was chosen on every other "
-        "record and judged on the rest. True positives are read at the lowest threshold whose observed false-positive "
-        "rate is at most the one named; result.json has exact limits for the true false-positive rate too."
+        f"Intervals are of {_sure(document)}. The threshold of an accuracy was chosen on every other record and judged "
+        "on the rest. True positives are read at the lowest threshold that at most the named share of the others was "
+        "seen to pass; its true false-positive rate may be higher, and the limit beside it says by how much."
     )
     return [Numbers("Attacks on the same models", Table(columns, tuple(rows))), Words(words)]
+
+
+def _sure(document: Document) -> str:
+    """With which confidence intervals hold, and for what at once."""
+    paid, share = document.get("limits_hold"), f"{100 * document['confidence']:.10g} %"
+    if paid is None:  # written by a version that did not pay for the choice
+        return f"{share} for each number by itself, so those of the strongest of several attacks look too good"
+    return f"{share}, {paid['how']}"
 
 
 def _subsets(document: Document, best: Document, groups: Any) -> list[Block]:
@@ -101,8 +110,9 @@ def _subsets(document: Document, best: Document, groups: Any) -> list[Block]:
     apart = bool(lows) and max(lows) > min(highs)
     told = "differ: the interval of one lies above another's" if apart else "may be alike: all intervals overlap"
     words = (
-        f"Areas under the curve of {best['name']}, the strongest attack. The intervals of all classes hold at once "
-        f"({100 * document['confidence']:.10g} %), and so do those of subgroups. Classes {told}."
+        f"Areas under the curve of {best['name']}, the strongest attack. The intervals of all classes"
+        f"{' and all attacks' * ('limits_hold' in document)} hold at once ({100 * document['confidence']:.10g} %), and "
+        f"so do those of subgroups. Classes {told}."
     )
     columns = ("by", "which", "members", "others", "AUC")
     return [Words(words), Numbers("Disparity", Table(columns, tuple(ordered)))]
@@ -115,10 +125,15 @@ def _exposed(document: Document, figures: Any) -> list[Block]:
     return [*blocks, *([Drawn(figures["exposed"])] if "exposed" in figures else [])]
 
 
-def _interval(one: Document, times: float = 1.0) -> str:
-    digits = 1 if times > 1 else 3
-    value, low, high = (f"{times * one[key]:.{digits}f}" for key in ("value", "low", "high"))
-    return f"{value} ({low} to {high})"
+def _interval(one: Document) -> str:
+    return f"{one['value']:.3f} ({down(one['low'])} to {ceiled(one['high'])})"
+
+
+def _rates(at: Document) -> str:
+    """True positives in percent, and at which true false-positive rate."""
+    tpr, fpr = at["tpr"], up(100 * at["fpr_high"], 2)
+    limits = f"{down(100 * tpr['low'], 1)} to {ceiled(100 * tpr['high'], 1)}"
+    return f"{100 * tpr['value']:.1f} ({limits}), true FPR ≤ {fpr} %"
 
 
 def _percent(share: float) -> str:

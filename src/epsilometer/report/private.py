@@ -1,0 +1,7 @@
+"""The banner of reports that show single records, or what follows from one."""
+
+from __future__ import annotations
+
+from epsilometer.instances.result import WARNING
+
+OF_MEMBERS = f"PRIVATE: single records are named and shown here, and who was in the training data. {WARNING}"
