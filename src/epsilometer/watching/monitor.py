@@ -125,7 +125,7 @@ class Watched:
         power = self._power()
         steps = "1 step does" if process.steps == 1 else f"{process.steps} steps do"
         found = f"{steps} not refute the stated noise (noise multiplier {self._noise()}); {limit}"
-        half = f"{simulated(power)} of such trainings with half of the noise would have been refuted"
+        half = f"of simulated trainings with half of the noise, {simulated(power)} are refuted"
         doubt = self._doubt(DOUBTFUL)
         if doubt:
             return Verdict(Outcome.INCONCLUSIVE, f"{found}, but {doubt}", power)
@@ -134,7 +134,7 @@ class Watched:
             accepted = f"; failed checks that are ignored: {names}" if names else ""
             return Verdict(Outcome.CONSISTENT, f"{found}; {half}{accepted}", power)
         remedy = "train longer, or use more canaries"
-        return Verdict(Outcome.INCONCLUSIVE, f"{found}; no more than {half}; {remedy}", power)
+        return Verdict(Outcome.INCONCLUSIVE, f"{found}; {half}; {remedy}", power)
 
     def _doubt(self, doubtful: float) -> str:
         """Why what was not refuted is no pass all the same; empty if it is one."""
