@@ -6,11 +6,12 @@ import argparse
 import resource
 import time
 
-from epsilometer.auditing import Preparation, noise_for
-from epsilometer.auditing.work import one_thread
+from epsilometer.auditing import noise_for
 from epsilometer.data import load
 from epsilometer.evidence import IN
 from epsilometer.instances import InstancePlan, chosen_records
+from epsilometer.runs import Preparation
+from epsilometer.runs.trials import one_thread
 from epsilometer.subjects import DpSgdTraining
 from epsilometer.training import Recipe
 

@@ -11,7 +11,6 @@ import time
 
 import numpy as np
 
-from epsilometer.auditing import Inline, Local, MemoryStore
 from epsilometer.membership import (
     ATTACKS,
     BLACK_BOX,
@@ -22,6 +21,7 @@ from epsilometer.membership import (
     membership_from_dict,
     run_membership,
 )
+from epsilometer.runs import Inline, Local, MemoryStore
 
 SPEC = {
     "data": {"name": "location30"},

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from epsilometer.auditing import Executor, Inline, Local, SqliteStore, run_directory, spec_from_dict
-from epsilometer.auditing.directory import STORE
-from epsilometer.auditing.executors.executor import Job, play_group
-from epsilometer.auditing.groups import Groups
-from epsilometer.auditing.tally import Tally
+from epsilometer.auditing import spec_from_dict
 from epsilometer.evidence import Trial
+from epsilometer.runs import Executor, Inline, Local, SqliteStore, run_directory
+from epsilometer.runs.directory import STORE
+from epsilometer.runs.executors.executor import Job, play_group
+from epsilometer.runs.groups import Groups
+from epsilometer.runs.tally import Tally
 
 
 def main() -> None:

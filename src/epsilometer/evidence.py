@@ -362,10 +362,6 @@ class Membership(Drawable):
 
 Evidence = PairedRuns | CoinFlips  # what games end in
 KINDS: dict[str, type[Evidence]] = {kind.__name__: kind for kind in (PairedRuns, OneRun, PerStep)}
-WORLDS: dict[str, tuple[int, ...]] = {  # of which a stored run has trials, by the name of its evidence
-    Membership.__name__: Membership.worlds,
-    **{name: kind.worlds for name, kind in KINDS.items()},
-}
 
 
 def toss_coins(seed: int, index: int, canaries: int) -> Coins:

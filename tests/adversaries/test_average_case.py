@@ -5,11 +5,12 @@ import pytest
 
 from epsilometer import DpSgdTraining, Plan, Recipe, run
 from epsilometer.adversaries import Api
-from epsilometer.auditing import Inline, MemoryStore, claim_curve, play, spec_from_dict
+from epsilometer.auditing import claim_curve, spec_from_dict
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset, digits
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN, OUT
+from epsilometer.runs import Inline, MemoryStore, play
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.testing import check_adversary
 

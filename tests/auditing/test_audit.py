@@ -9,20 +9,7 @@ from hypothesis import strategies as st
 
 from epsilometer import DpSgdTraining, PairedRuns, PointClaim, Recipe, claim_curve, run, summary
 from epsilometer.adversaries import Adversary, Backdoor, Canaries, ClipBkd, Gradient
-from epsilometer.auditing import (
-    Inline,
-    MemoryStore,
-    Outcome,
-    Plan,
-    Snapshot,
-    Spec,
-    Verdict,
-    decide,
-    judge,
-    parse_spec,
-    play,
-    spec_from_dict,
-)
+from epsilometer.auditing import Outcome, Plan, Spec, Verdict, decide, judge, parse_spec, spec_from_dict
 from epsilometer.bounds import (
     BestOnSame,
     ClopperPearson,
@@ -38,6 +25,7 @@ from epsilometer.data import Dataset, digits
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN, OUT
 from epsilometer.report import to_json
+from epsilometer.runs import Inline, MemoryStore, Snapshot, play
 
 QUICK = {"training": {"steps": 10, "sample_rate": 0.3}, "audit": {"trials": 150}}
 

@@ -14,8 +14,8 @@ import epsilometer
 from epsilometer.accounting import DpSgd
 from epsilometer.auditing import OutOfBudget, Plan, run
 from epsilometer.auditing.budget import MOST, Deadline, coarse, trials_that_fit
-from epsilometer.auditing.progress import Snapshot
 from epsilometer.errors import InvalidInput
+from epsilometer.runs.progress import Snapshot
 
 DATA = (np.random.default_rng(0).normal(size=(40, 5)), np.arange(40) % 2)
 PROMISE = DpSgd(sample_rate=1.0, noise_multiplier=1.0, steps=1)

@@ -11,17 +11,7 @@ import pytest
 from scipy import stats
 
 from epsilometer.adversaries import LearnedScore, Neighbour
-from epsilometer.auditing import (
-    Inline,
-    MemoryStore,
-    Outcome,
-    Plan,
-    SqliteStore,
-    audit_erm,
-    erm_plan,
-    play,
-    run,
-)
+from epsilometer.auditing import Outcome, Plan, audit_erm, erm_plan, run
 from epsilometer.bounds import ExactRank
 from epsilometer.claims import PointClaim, Relation
 from epsilometer.data import RegressionData
@@ -43,6 +33,7 @@ from epsilometer.mechanisms.erm import (
     lone_pair,
     saturated_pair,
 )
+from epsilometer.runs import Inline, MemoryStore, SqliteStore, play
 from epsilometer.subjects import ErmTraining
 from epsilometer.testing import check_adversary
 

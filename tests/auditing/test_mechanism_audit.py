@@ -11,8 +11,7 @@ import pytest
 from epsilometer.adversaries.density_ratio import fit_ratio, last_bit_scores, ratio_scores
 from epsilometer.adversaries.distinguisher import Distinguisher, chosen
 from epsilometer.adversaries.neighbours import candidates
-from epsilometer.auditing import MemoryStore, Outcome, audit_mechanism, mechanism_plan, run
-from epsilometer.auditing.executors import Inline, Local
+from epsilometer.auditing import Outcome, audit_mechanism, mechanism_plan, run
 from epsilometer.auditing.foreign import NotIndependent
 from epsilometer.auditing.mechanism_audit import neighbours_of
 from epsilometer.bounds import EProcess
@@ -20,6 +19,8 @@ from epsilometer.claims import PointClaim, Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PairedRuns
 from epsilometer.mechanisms import MECHANISMS, CallableMechanism, Gaussian, Laplace, Sensitivity, mechanism_named
+from epsilometer.runs import MemoryStore
+from epsilometer.runs.executors import Inline, Local
 
 BROKEN = [name for name, one in MECHANISMS.items() if one.fault and "gaussian" not in name]
 QUICK = ("laplace-half", "laplace-float", "exponential-data-outputs", "sparse-vector-6")

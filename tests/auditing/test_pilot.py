@@ -14,12 +14,13 @@ from scipy import special, stats
 
 from epsilometer import DpSgdTraining, PairedRuns, PointClaim, Recipe, run
 from epsilometer.adversaries import Adversary, Canaries, ClipBkd, Game, two_worlds
-from epsilometer.auditing import Inline, Local, MemoryStore, Plan, SqliteStore, choose_adversary, pilot
+from epsilometer.auditing import Plan, choose_adversary, pilot
 from epsilometer.bounds import ClopperPearson, EProcess, ExactRank, Fixed, UnionBound
 from epsilometer.bounds.one_run import one_run_epsilon
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
+from epsilometer.runs import Inline, Local, MemoryStore, SqliteStore
 from epsilometer.subjects import Sees, ThreatModel
 from mechanisms import least_favourable
 

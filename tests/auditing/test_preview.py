@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 from epsilometer.auditing import Plan, preview, run, spec_from_dict
-from epsilometer.auditing.executors.executor import Job
-from epsilometer.auditing.groups import Played
 from epsilometer.auditing.preview import UNLUCKY, _needed, _power
 from epsilometer.auditing.verdict import ENOUGH_POWER, FAULT
 from epsilometer.bounds import attack_strength
@@ -16,6 +14,8 @@ from epsilometer.claims import GaussianClaim
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PairedRuns, Trial
 from epsilometer.report import describe_preview
+from epsilometer.runs.executors.executor import Job
+from epsilometer.runs.groups import Played
 
 MODULE = importlib.import_module("epsilometer.auditing.preview")  # whose name its function has too
 

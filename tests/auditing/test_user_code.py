@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from epsilometer.adversaries import Gradient
-from epsilometer.auditing import MemoryStore, Plan, run, run_directory, spec_from_dict
-from epsilometer.auditing.replay import ROUNDING, ReplayDiffers
+from epsilometer.auditing import Plan, run, spec_from_dict
+from epsilometer.runs import MemoryStore, run_directory
+from epsilometer.runs.replay import ROUNDING, ReplayDiffers
 from epsilometer.subjects.user_code import NO_FILE, code_of
 from epsilometer.training import ModuleNetwork
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.auditing import STORE, Plan, SqliteStore, spec_from_dict
+from epsilometer.auditing import Plan, spec_from_dict
+from epsilometer.runs import STORE, SqliteStore
 
 PLAN = spec_from_dict({"training": {"steps": 3, "noise_multiplier": 1.0}, "audit": {"trials": 25}}).plan()
 REASON = "no violation found, but <script>alert(2)</script> & \x1b[31m"

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from stored import PLAN, planned, store_run
 
-from epsilometer.auditing import STORE, SqliteStore, spec_from_dict
+from epsilometer.auditing import spec_from_dict
 from epsilometer.figures import RunMarks, SideBySide
 from epsilometer.figures.canvas import svg
+from epsilometer.runs import STORE, SqliteStore
 
 
 def cells(text: str) -> dict[str, list[str]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from epsilometer.auditing import STORE, SqliteStore
+from epsilometer.runs import STORE, SqliteStore
 
 # Models that take a while each, and no noise to be calibrated.
 MEMBERSHIP = "[model]\nhidden = [8]\n[training]\nsteps = 1500\n[membership]\nrecords = 300\npopulation = 100\n"

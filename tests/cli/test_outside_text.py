@@ -11,9 +11,10 @@ import pytest
 
 from epsilometer import PairedRuns
 from epsilometer.adversaries import Gradient
-from epsilometer.auditing import STORE, SqliteStore, spec_from_dict
+from epsilometer.auditing import spec_from_dict
 from epsilometer.cli import output
 from epsilometer.errors import InvalidInput
+from epsilometer.runs import STORE, SqliteStore
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e\u009b31m"
 PLAN = spec_from_dict({"training": {"steps": 3}, "audit": {"trials": 25}}).plan()

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from program import Shown, in_process
 
-from epsilometer.auditing import STORE, TEMPLATES, parse_spec, template
+from epsilometer.auditing import TEMPLATES, parse_spec, template
+from epsilometer.runs import STORE
 
 QUICK = "[training]\nsteps = 5\n[audit]\ntrials = 30\n"
 
@@ -188,8 +189,8 @@ def _store_of_another_world(path: Path) -> None:
     import hashlib
     import sqlite3
 
-    from epsilometer.auditing import SqliteStore
-    from epsilometer.auditing.store_file import SCHEMA_VERSION, run_checksum
+    from epsilometer.runs import SqliteStore
+    from epsilometer.runs.store_file import SCHEMA_VERSION, run_checksum
 
     SqliteStore(path).close()
     plan = '{"evidence": "PairedRuns", "trials": 3, "faults": {}, "delta": 0.1, "adversary": {"name": ["x"]}}'
@@ -229,7 +230,8 @@ def test_one_odd_store_does_not_hide_the_others(where: Path, tmp_path: Path) -> 
 
 
 def test_a_whole_disk_is_not_looked_through(here, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from epsilometer.auditing import SqliteStore, directory
+    from epsilometer.auditing import directory
+    from epsilometer.runs import SqliteStore
 
     for i in range(30):
         (place / "wide" / f"{i:02}" / "deep").mkdir(parents=True)
@@ -250,7 +252,7 @@ def test_a_whole_disk_is_not_looked_through(here, place: Path, monkeypatch: pyte
 def test_a_part_of_a_disk_is_not_listed(here, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading what was found by then took minutes where there were hundreds of large stores."""
     from epsilometer import several
-    from epsilometer.auditing import SqliteStore
+    from epsilometer.runs import SqliteStore
 
     for name in ("one", "two"):
         (place / "part" / name).mkdir(parents=True)

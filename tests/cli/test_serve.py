@@ -24,7 +24,8 @@ import pytest
 from stored import PLAN, planned, results, store_run
 
 from epsilometer.adversaries import Gradient
-from epsilometer.auditing import STORE, SqliteStore, spec_from_dict
+from epsilometer.auditing import spec_from_dict
+from epsilometer.runs import STORE, SqliteStore
 from epsilometer.several.folder import Folder
 from epsilometer.several.server import FolderServer
 

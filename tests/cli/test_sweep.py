@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from epsilometer.auditing import Inline, MemoryStore, Plan, SqliteStore, parse_spec, runner, spec_from_dict
+from epsilometer.auditing import Plan, parse_spec, runner, spec_from_dict
 from epsilometer.auditing.utility import TRAININGS, Utility, measure_accuracy
 from epsilometer.bounds import ExactRank
 from epsilometer.data import DATASETS, Dataset, Source, digits, load
 from epsilometer.data.request import TEST, Request
 from epsilometer.errors import InvalidInput
 from epsilometer.reproductions import parse_axis, sweep_of
+from epsilometer.runs import Inline, MemoryStore, SqliteStore
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.training import network_for, train_many
 

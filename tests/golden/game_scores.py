@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from epsilometer.adversaries import ADVERSARIES
-from epsilometer.auditing import Inline, MemoryStore, Plan, play, spec_from_dict
+from epsilometer.auditing import Plan, spec_from_dict
 from epsilometer.errors import InvalidInput
+from epsilometer.runs import Inline, MemoryStore, play
 from epsilometer.training import register
 
 FILE = Path(__file__).with_name("game_scores.json")

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from epsilometer.adversaries.record_gradient import RecordGradient
-from epsilometer.auditing import Inline, MemoryStore, Plan, claim_curve, run_directory
+from epsilometer.auditing import Plan, claim_curve
 from epsilometer.claims import GaussianClaim, Relation
 from epsilometer.data import Dataset, load
 from epsilometer.errors import InvalidInput
@@ -30,6 +30,7 @@ from epsilometer.instances import (
     unlearned_for_free,
 )
 from epsilometer.instances.plan import mean_recipe
+from epsilometer.runs import Inline, MemoryStore, run_directory
 from epsilometer.subjects import DpSgdTraining, Faults
 from epsilometer.training import Recipe, network_for, train
 from epsilometer.training.sampling import sample

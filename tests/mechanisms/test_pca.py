@@ -11,11 +11,11 @@ from scipy import stats
 
 from epsilometer.accounting import Composition, DpSgd, account
 from epsilometer.auditing import Outcome, audit_mechanism, parse_spec
-from epsilometer.auditing.executors import Inline
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms import CallableMechanism, DpPca, mechanism_named
 from epsilometer.mechanisms.pca import normalised
+from epsilometer.runs.executors import Inline
 
 PCA = DpPca(components=2, noise_multiplier=3.0)
 ABOVE = np.triu_indices(4)

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from epsilometer.auditing import Outcome, audit_mechanism
-from epsilometer.auditing.executors import Inline
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms import CallableMechanism, Student
+from epsilometer.runs.executors import Inline
 
 
 def test_noise_is_students_and_shares_one_scale() -> None:

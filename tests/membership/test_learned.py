@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from noisy_bits import NoisyBits, numbered
 
-from epsilometer.auditing.work import one_thread
 from epsilometer.data import Dataset, load
 from epsilometer.errors import InvalidInput
 from epsilometer.membership import (
@@ -22,6 +21,7 @@ from epsilometer.membership import (
     membership_from_dict,
     run_membership,
 )
+from epsilometer.runs.trials import one_thread
 from epsilometer.subjects import Insertion, Observer, PlainRecipe, PlainTraining
 
 OVERFIT = {

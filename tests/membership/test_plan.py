@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from noisy_bits import NoisyBits, numbered
 
-from epsilometer.auditing import Local, MemoryStore, SqliteStore
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN, Membership, OneRun
@@ -26,6 +25,7 @@ from epsilometer.membership import (
     run_membership,
     seen_of,
 )
+from epsilometer.runs import Local, MemoryStore, SqliteStore
 
 SMALL = {"model": {"hidden": [8]}, "training": {"steps": 20}, "membership": {"records": 200, "references": 4}}
 

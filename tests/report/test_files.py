@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from epsilometer.auditing import AuditResult, run, run_directory, spec_from_dict
+from epsilometer.auditing import AuditResult, run, spec_from_dict
 from epsilometer.errors import InvalidInput
 from epsilometer.report import write_results
+from epsilometer.runs import run_directory
 
 PLAN = spec_from_dict({"training": {"steps": 3}, "audit": {"trials": 25}}).plan()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from epsilometer.auditing import AuditResult, Outcome, Verdict, run, run_directory, spec_from_dict
+from epsilometer.auditing import AuditResult, Outcome, Verdict, run, spec_from_dict
 from epsilometer.claims import GaussianClaim, PointClaim
 from epsilometer.errors import InvalidInput
 from epsilometer.report import headline_of, to_json, write_results
@@ -24,6 +24,7 @@ from epsilometer.report.person import believed, best_accuracy
 from epsilometer.report.report_file import write_report
 from epsilometer.report.seal import is_sealed
 from epsilometer.rounding import down, up
+from epsilometer.runs import run_directory
 
 PLAN = spec_from_dict({"training": {"steps": 3}, "audit": {"trials": 40}, "faults": {"noise_scale": 0.3}}).plan()
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from epsilometer.auditing import MemoryStore
 from epsilometer.data import Dataset
 from epsilometer.figures import Figure, Lines
 from epsilometer.json_values import json_values
@@ -23,6 +22,7 @@ from epsilometer.reproductions import (
     shokri_classes,
     write_rows,
 )
+from epsilometer.runs import MemoryStore
 
 
 def made_up(classes: int, records: int = 400) -> Dataset:

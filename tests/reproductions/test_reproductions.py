@@ -17,7 +17,7 @@ from scipy import special
 
 from epsilometer import DpSgdTraining
 from epsilometer.adversaries import ClipBkd
-from epsilometer.auditing import Choice, SqliteStore, run, run_directory, spec_from_dict
+from epsilometer.auditing import Choice, run, spec_from_dict
 from epsilometer.auditing.pilot import Candidate
 from epsilometer.bounds import BestOnSame, ClopperPearson, clopper_pearson
 from epsilometer.claims import Relation
@@ -38,6 +38,7 @@ from epsilometer.reproductions import (
     write_rows,
 )
 from epsilometer.reproductions.reproduction import grid
+from epsilometer.runs import SqliteStore, run_directory
 
 TABLE2, FIGURE2, APPENDIX_B = (
     REPRODUCTIONS[f"jagielski-{name}"] for name in ("table2", "figure2", "appendix-b")

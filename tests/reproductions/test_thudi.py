@@ -2,10 +2,10 @@
 
 import pytest
 
-from epsilometer.auditing import MemoryStore
 from epsilometer.data import load
 from epsilometer.reproductions import Session, reproduction_named, thudi_instances
 from epsilometer.reproductions.reproduction import Cell
+from epsilometer.runs import MemoryStore
 
 
 @pytest.fixture

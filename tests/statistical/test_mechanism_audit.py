@@ -5,12 +5,12 @@ import pytest
 from scipy import stats
 
 from epsilometer.auditing import mechanism_plan, run
-from epsilometer.auditing.executors import Inline
 from epsilometer.auditing.plan import Plan
 from epsilometer.bounds import ClopperPearson, exact_rank
 from epsilometer.bounds.thresholds import BestOnSame
 from epsilometer.evidence import PairedRuns
 from epsilometer.mechanisms import MECHANISMS
+from epsilometer.runs.executors import Inline
 
 ALPHA = 0.05
 KNOWN = ("laplace", "randomized-response", "exponential")

@@ -12,12 +12,13 @@ from torch.utils.data import TensorDataset
 
 import epsilometer
 from epsilometer.adversaries import Api, Canaries, ClipBkd, MembershipAttack, StaticPoison
-from epsilometer.auditing import MemoryStore, Outcome, Plan, run
+from epsilometer.auditing import Outcome, Plan, run
 from epsilometer.auditing.foreign import NotIndependent
-from epsilometer.auditing.replay import ReplayDiffers
 from epsilometer.claims import PointClaim, Relation
 from epsilometer.data import Dataset, own_data
 from epsilometer.errors import InvalidInput
+from epsilometer.runs import MemoryStore
+from epsilometer.runs.replay import ReplayDiffers
 from epsilometer.subjects import CallableTraining, Entry, Released, TrainingFailed
 from epsilometer.subjects.entry import entry_of
 

@@ -7,10 +7,10 @@ import pytest
 
 from epsilometer.adversaries import ClipBkd
 from epsilometer.auditing import Outcome, Plan, run
-from epsilometer.auditing.executors import Inline
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.membership import LossAttack, MembershipPlan, run_membership
+from epsilometer.runs.executors import Inline
 from epsilometer.subjects import EncodedRecipe, EncodedTraining, Faults
 from epsilometer.subjects.encoded_training import Encoding, shortened
 from epsilometer.training import Network

@@ -17,8 +17,9 @@ from sklearn.datasets import load_digits
 
 from epsilometer.accounting import DpSgd, curve
 from epsilometer.adversaries import ClipBkd
-from epsilometer.auditing import Plan, SqliteStore
+from epsilometer.auditing import Plan
 from epsilometer.data import own_data
+from epsilometer.runs import SqliteStore
 from epsilometer.subjects import CallableTraining
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

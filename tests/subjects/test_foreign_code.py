@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from epsilometer.auditing import SqliteStore
+from epsilometer.runs import SqliteStore
 
 HERE = Path(__file__).parent
 
@@ -86,7 +86,7 @@ def test_finished_trials_are_kept_and_control_characters_are_not(place: Path) ->
 
 def test_a_process_ends_in_time_whatever_it_does() -> None:
     script = (
-        "import ctypes\nfrom epsilometer.auditing.executors.patience import ending_this_process_after\n"
+        "import ctypes\nfrom epsilometer.runs.executors.patience import ending_this_process_after\n"
         "with ending_this_process_after(30): pass\n"
         "with ending_this_process_after(0.2): ctypes.PyDLL(None).sleep(1000)\n"
     )

@@ -13,25 +13,15 @@ import pytest
 
 from epsilometer import Plan, PointClaim, run, summary
 from epsilometer.adversaries import ClipBkd, LearnedScore, RidgeClipBkd
-from epsilometer.auditing import (
-    AuditResult,
-    Inline,
-    Local,
-    MemoryStore,
-    Outcome,
-    SqliteStore,
-    audit_ridge,
-    parse_spec,
-    play,
-    ridge_plan,
-)
-from epsilometer.auditing.executors.executor import Job, play_group
+from epsilometer.auditing import AuditResult, Outcome, audit_ridge, parse_spec, ridge_plan
 from epsilometer.claims import Relation
 from epsilometer.data import RegressionData
 from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.evidence import IN, OUT
 from epsilometer.mechanisms import PrivateRidge, example_records
 from epsilometer.report import to_json
+from epsilometer.runs import Inline, Local, MemoryStore, SqliteStore, play
+from epsilometer.runs.executors.executor import Job, play_group
 from epsilometer.subjects import DpSgdTraining, Faults, RidgeTraining
 from epsilometer.testing import check_adversary
 from epsilometer.testing.contracts import small_training

@@ -12,16 +12,16 @@ import time
 from dataclasses import dataclass, field, replace
 
 from epsilometer import checks
-from epsilometer.auditing.executors import Executor
-from epsilometer.auditing.executors.child import carefully
-from epsilometer.auditing.executors.executor import Job, play_group
 from epsilometer.auditing.foreign import PAIRS
 from epsilometer.auditing.plan import Plan
-from epsilometer.auditing.progress import Progress, Snapshot
-from epsilometer.auditing.store import Store
 from epsilometer.auditing.verdict import FEWEST_TRIALS
 from epsilometer.errors import EpsilometerError
 from epsilometer.evidence import PairedRuns
+from epsilometer.runs.executors import Executor
+from epsilometer.runs.executors.child import isolated
+from epsilometer.runs.executors.executor import Job, play_group
+from epsilometer.runs.progress import Progress, Snapshot
+from epsilometer.runs.store import Store
 
 SHARE = 0.7  # of the time that is planned; the rest is for judging, and for trainings that take longer
 MOST = 2000  # trials of a world, where nobody says how many at most
@@ -65,13 +65,13 @@ class Deadline:
 
 def within(plan: Plan, deadline: Deadline, store: Store, executor: Executor) -> Plan:
     """The plan with as many trials as fit; what was prepared for it is kept in the store."""
-    prepared = carefully(plan.precautions, "preparing the attack", plan.prepare)
+    prepared = isolated(plan.safeguards, "preparing the attack", plan.prepare)
     begun = time.perf_counter()
-    cost, spent = carefully(plan.precautions, "the training", _timed, Job.of(plan, prepared), deadline.seconds)
-    start = max(0.0, time.perf_counter() - begun - spent) if plan.precautions.travels else 0.0
+    cost, spent = isolated(plan.safeguards, "the training", _timed, Job.of(plan, prepared), deadline.seconds)
+    start = max(0.0, time.perf_counter() - begun - spent) if plan.safeguards.travels else 0.0
     workers = _workers(plan, executor)
     before = start  # until the first scored trial
-    if plan.precautions.foreign and plan.adversary.gives.independent:
+    if plan.safeguards.foreign and plan.adversary.gives.independent:
         before = 3 * start + cost * (2 * PAIRS / workers + LOOKED_AT)  # of control, of the look, of the trials
     gone = deadline.seconds - deadline.left
     trials = trials_that_fit(plan, deadline.seconds, gone + before, cost, cost * len(plan.worlds) / workers)
@@ -129,5 +129,5 @@ def _timed(job: Job, seconds: float) -> tuple[float, float]:
 
 def _workers(plan: Plan, executor: Executor) -> int:
     """How many trials are surely played at a time."""
-    surely = plan.precautions.foreign and plan.precautions.travels  # others start here, and may never leave
+    surely = plan.safeguards.foreign and plan.safeguards.travels  # others start here, and may never leave
     return int(getattr(executor, "workers", 1)) if surely else 1

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from epsilometer.adversaries import Neighbour
-from epsilometer.auditing.executors import Executor
 from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.runner import AuditResult, run
-from epsilometer.auditing.store import Store
 from epsilometer.bounds import ExactRank, LowerBound
 from epsilometer.claims import Claim, PointClaim
 from epsilometer.data import RegressionData
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PairedRuns
 from epsilometer.mechanisms.erm import SOUND, Flaws, Neighbours, OutputPerturbation, PrivateErm
+from epsilometer.runs.executors import Executor
+from epsilometer.runs.store import Store
 from epsilometer.subjects import ErmTraining
 
 

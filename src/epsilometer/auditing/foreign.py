@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.auditing.executors.child import carefully
 from epsilometer.auditing.part import PartOfPlan
-from epsilometer.auditing.replay import apart
-from epsilometer.auditing.work import Preparation, Results
 from epsilometer.bounds import ExactRank
 from epsilometer.claims import Floats, PointClaim
 from epsilometer.errors import EpsilometerError
 from epsilometer.evidence import IN, OUT, Trial
+from epsilometer.runs.executors.child import isolated
+from epsilometer.runs.replay import apart
+from epsilometer.runs.trials import Preparation, Results
 from epsilometer.seeds import Stream, seed_of
 
 PAIRS = 10  # of the control
@@ -37,15 +37,11 @@ class NotIndependent(EpsilometerError):
 
 @dataclass(frozen=True, eq=False)
 class Control(PartOfPlan):
-    """The plan's game with world 0 on both sides, as `Work`."""
+    """The plan's game with world 0 on both sides, as `Trials`."""
 
     @property
     def planned_trials(self) -> int:
         return PAIRS
-
-    @property
-    def claimed_epsilon(self) -> float:
-        return 0.0
 
     @property
     def first_look(self) -> int:
@@ -63,12 +59,15 @@ class Control(PartOfPlan):
     def describe(self) -> str:
         return "a control: world 0 on both sides"
 
+    def require_passed(self, prepared: Preparation, results: Results) -> None:
+        require_honest(self, prepared, results)
+
 
 def require_honest(control: Control, prepared: Preparation, results: Results) -> None:
     """Refuse trainings whose scores would say something about the harness instead of the record."""
     subject = control.plan.subject
     trials = [(IN, 0), (OUT, 1), (IN, 2), (IN, 0)]
-    again, ignores = carefully(subject.precautions, "the training", _look, control, prepared, trials)
+    again, ignores = isolated(subject.safeguards, "the training", _look, control, prepared, trials)
     if ignores:
         raise NotIndependent(
             f"{subject.describe()}: two trainings with different seeds end in exactly the same numbers; draw noise and "
@@ -77,8 +76,8 @@ def require_honest(control: Control, prepared: Preparation, results: Results) ->
     spread = np.concatenate(list(results.values()))
     first, *_, last = again
     cases = (("in a fresh process", first), ("after other trainings", last))
-    for when, now in cases if subject.precautions.repeats else ():
-        if subject.precautions.fresh_process and when != cases[0][0]:
+    for when, now in cases if subject.safeguards.repeats else ():
+        if subject.safeguards.fresh_process and when != cases[0][0]:
             continue
         if (differs := apart(results[IN, 0], now, spread)) is not None:
             raise NotIndependent(

@@ -10,14 +10,14 @@ from typing import Any
 
 from epsilometer import checks
 from epsilometer.adversaries import Distinguisher
-from epsilometer.auditing.executors import Executor, executor_named
 from epsilometer.auditing.plan import Plan
-from epsilometer.auditing.progress import Progress
 from epsilometer.auditing.runner import AuditResult, run
 from epsilometer.bounds import Method
 from epsilometer.claims import Claim, PointClaim
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms import MECHANISMS, CallableMechanism, Mechanism, Sensitivity, mechanism_named
+from epsilometer.runs.executors import Executor, executor_named
+from epsilometer.runs.progress import Progress
 from epsilometer.subjects import ByName, Entry, Releases, Values
 
 BLOCK = 2000  # releases in a trial, for many runs

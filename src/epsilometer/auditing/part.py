@@ -1,36 +1,38 @@
-"""Work that belongs to a plan: a control, how good its models are, an audit of one record."""
+"""Trials that belongs to a plan: a control, how good its models are, an audit of one record."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from epsilometer.auditing.plan import Plan
-from epsilometer.auditing.work import Fingerprinted, Preparation, Results
-from epsilometer.bounds import LowerBound
 from epsilometer.claims import Floats
 from epsilometer.evidence import Trial
-from epsilometer.subjects import Precautions
+from epsilometer.isolation import Isolation
+from epsilometer.runs.trials import Fingerprinted, Preparation, Results
 
 
 @dataclass(frozen=True, eq=False)
 class PartOfPlan(Fingerprinted):
-    """What is the plan's own, unless a part says otherwise. It is `Work` once it says its trials and how they go."""
+    """What is the plan's own, unless a part says otherwise. It is `Trials` once it says its trials and how they go."""
 
+    kind: ClassVar[str] = "audit"
     plan: Plan
 
     @property
     def worlds(self) -> tuple[int, ...]:
         return self.plan.worlds
 
-    @property
-    def claimed_epsilon(self) -> float:
-        return self.plan.claimed_epsilon
+    def about(self) -> dict[str, Any]:
+        return {}
+
+    def rehearsal(self) -> None:
+        return None
 
     @property
-    def precautions(self) -> Precautions:
-        return self.plan.precautions
+    def safeguards(self) -> Isolation:
+        return self.plan.safeguards
 
     def prepare(self) -> Preparation:
         return self.plan.prepare()
@@ -41,8 +43,8 @@ class PartOfPlan(Fingerprinted):
     def is_enough(self, results: Results, count: int) -> bool:
         return False
 
-    def bound_so_far(self, results: Results, count: int) -> LowerBound:
-        return self.plan.bound_so_far(results, count)
+    def so_far(self, results: Results, count: int) -> str:
+        return ""
 
     def code(self) -> list[Any]:
         return self.plan.code()

@@ -15,14 +15,15 @@ from scipy import special
 
 from epsilometer import checks
 from epsilometer.adversaries import Adversary
-from epsilometer.auditing.executors import Executor
 from epsilometer.auditing.plan import Plan
-from epsilometer.auditing.progress import Progress
-from epsilometer.auditing.runner import prepared_for, run
-from epsilometer.auditing.store import MemoryStore, Store
+from epsilometer.auditing.runner import run
 from epsilometer.bounds import BestOnSame, ClopperPearson
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import OUT, PairedRuns
+from epsilometer.runs.executors import Executor
+from epsilometer.runs.play import prepared_for
+from epsilometer.runs.progress import Progress
+from epsilometer.runs.store import MemoryStore, Store
 from epsilometer.seeds import Stream, seed_of
 
 CAUTION = 1.0  # standard errors

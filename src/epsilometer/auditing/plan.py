@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,8 +13,6 @@ from epsilometer import checks
 from epsilometer.accounting import ACCOUNTANTS, LARGEST_EPSILON, UpperBound, account, calibrate, curve
 from epsilometer.adversaries import ADVERSARIES, Adversary, Game
 from epsilometer.auditing.per_step import STEPWISE
-from epsilometer.auditing.scores import require_scores
-from epsilometer.auditing.work import Preparation, Results, canonical, one_thread
 from epsilometer.bounds import (
     METHODS,
     EProcess,
@@ -29,9 +26,12 @@ from epsilometer.bounds import (
 from epsilometer.claims import Claim, Floats, PointClaim, Relation, StepClaim, require_same_relation
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import Evidence, Trial
-from epsilometer.json_values import json_values
+from epsilometer.isolation import Isolation
+from epsilometer.rounding import down
+from epsilometer.runs.scores import require_scores
+from epsilometer.runs.trials import Fingerprinted, Preparation, Rehearsal, Results, one_thread
 from epsilometer.seeds import Seeds, Stream, seed_of
-from epsilometer.subjects import Access, Insertion, Observer, Precautions, Subject, code_of
+from epsilometer.subjects import Access, Insertion, Observer, Subject, code_of
 from epsilometer.training import Recipe
 
 TRIAL_VERSION = 3  # raised whenever the same plan would give other scores
@@ -39,13 +39,14 @@ MOST_TRIALS = 10**6  # of a world: more trainings than anybody waits for, in as 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan:
+class Plan(Fingerprinted):
     """Subject, claim, adversary, number of trials per world, confidence, method, seed.
 
     Where `trials` and `method` are left out, the adversary's kind of evidence decides (`planned_trials`,
     `planned_method`); so they fit if another adversary takes its place.
     """
 
+    kind: ClassVar[str] = "audit"
     subject: Subject
     claim: Claim
     delta: float
@@ -94,7 +95,7 @@ class Plan:
         granted = self.access & self.subject.grants
         lacking = granted.lacks(self.adversary.needs)
         if lacking:
-            foreign = self.subject.precautions.foreign  # whose adversaries have modest settings by themselves
+            foreign = self.subject.safeguards.foreign  # whose adversaries have modest settings by themselves
             usual = {name: kind.modest() if foreign else kind() for name, kind in ADVERSARIES.items()}
             able = [name for name, one in usual.items() if not granted.lacks(one.needs)]
             raise InvalidInput(
@@ -182,23 +183,18 @@ class Plan:
             "accountant": self.accountant,
         }
 
-    def canonical_json(self) -> str:
-        """The same as text."""
-        return canonical(json_values(self.to_dict()))
-
-    def fingerprint(self) -> str:
-        """A hash of the whole plan."""
-        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
+    def about(self) -> dict[str, Any]:
+        return {"claimed_epsilon": self.claimed_epsilon}
 
     def code(self) -> list[Any]:
         kind = type(self.adversary)
         return [*([] if _is_ours(kind) else [kind]), *self.subject.code()]
 
     @property
-    def precautions(self) -> Precautions:
-        return self.subject.precautions
+    def safeguards(self) -> Isolation:
+        return self.subject.safeguards
 
-    # ------------------------------------------------------------------------------------- its trials (see Work)
+    # ------------------------------------------------------------------------------------- its trials (see Trials)
     def prepare(self) -> Preparation:
         """What the adversary makes before the first trial, with randomness of its own."""
         self.subject.load()
@@ -245,8 +241,18 @@ class Plan:
         return seen
 
     def bound_so_far(self, results: Results, count: int) -> LowerBound:
+        """What the first `count` trials of each world certify; it counts only if the method may stop early."""
         seen = self.evidence(results, count)
         return self.planned_method.bound(seen, delta=self.delta, confidence=self.confidence)
+
+    def so_far(self, results: Results, count: int) -> str:
+        return f"ε ≥ {down(self.bound_so_far(results, count).epsilon, 3)}"
+
+    def rehearsal(self) -> Rehearsal | None:
+        """A control, where there are trials of two worlds."""
+        from epsilometer.auditing.foreign import Control
+
+        return Control(self) if self.adversary.gives.independent else None
 
     def describe(self) -> str:
         return self.adversary.describe()

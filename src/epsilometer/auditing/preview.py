@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from epsilometer.auditing.executors.child import carefully
-from epsilometer.auditing.executors.executor import Job, play_group
 from epsilometer.auditing.plan import MOST_TRIALS, Plan
 from epsilometer.auditing.verdict import ENOUGH_POWER, FAULT, FEWEST_TRIALS
-from epsilometer.auditing.work import Results
 from epsilometer.bounds import EProcess, Kind, OneRunPoint, attack_strength
 from epsilometer.bounds.strength import area_under_curve
 from epsilometer.claims import GaussianClaim
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Evidence, PairedRuns
+from epsilometer.runs.executors.child import isolated
+from epsilometer.runs.executors.executor import Job, play_group
+from epsilometer.runs.trials import Results
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import DpSgdTraining
 
@@ -104,12 +104,12 @@ def preview(plan: Plan) -> Preview:
     """Play a pilot to see what trials cost and how strong the attack is, and work out what all could show."""
     _require_a_short_one(plan)
     rehearsal = replace(plan, seed=int(seed_of(plan.seed, Stream.CHECKING).generate_state(1)[0]))
-    job = Job.of(rehearsal, carefully(plan.precautions, "preparing the attack", rehearsal.prepare))
+    job = Job.of(rehearsal, isolated(plan.safeguards, "preparing the attack", rehearsal.prepare))
     scores = rehearsal.game(job.prepared).scores
     best = _always_right(plan, plan.planned_trials, scores)
     method = plan.planned_method
     can_refute = _can_refute(plan, best)
-    seconds, played = carefully(plan.precautions, "the training", _played, job)
+    seconds, played = isolated(plan.safeguards, "the training", _played, job)
     pilot = _pilot(rehearsal, played)
     power = likely_power = needed = None
     if not can_refute:

@@ -9,15 +9,15 @@ from numpy.typing import ArrayLike
 
 from epsilometer import checks
 from epsilometer.adversaries import RidgeClipBkd
-from epsilometer.auditing.executors import Executor, Inline
 from epsilometer.auditing.plan import Plan
-from epsilometer.auditing.runner import play
-from epsilometer.auditing.store import MemoryStore, Store
 from epsilometer.bounds import Fixed, LowerBound, clopper_pearson, epsilon_from_rates, exact_rank, upper_limit
 from epsilometer.claims import PointClaim
 from epsilometer.data import RegressionData
 from epsilometer.evidence import Counts, PairedRuns
 from epsilometer.mechanisms import PrivateRidge, craft_poison
+from epsilometer.runs.executors import Executor, Inline
+from epsilometer.runs.play import play
+from epsilometer.runs.store import MemoryStore, Store
 from epsilometer.subjects import RidgeTraining
 
 

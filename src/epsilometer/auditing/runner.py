@@ -5,28 +5,22 @@ from __future__ import annotations
 import functools
 import math
 import time
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from epsilometer.accounting import UpperBound, curve, epsilon_floor
-from epsilometer.auditing.executors import Executor, Inline
-from epsilometer.auditing.executors.child import carefully
-from epsilometer.auditing.executors.executor import Job
-from epsilometer.auditing.foreign import Control, require_honest
-from epsilometer.auditing.groups import Groups
 from epsilometer.auditing.plan import Plan
-from epsilometer.auditing.progress import Progress, Reporter
-from epsilometer.auditing.replay import require_same_game
-from epsilometer.auditing.store import MemoryStore, Store
-from epsilometer.auditing.tally import Tally
 from epsilometer.auditing.verdict import Verdict, decide
-from epsilometer.auditing.work import Preparation, Work
 from epsilometer.bounds import ClaimTest, ExactRank, Kind, LowerBound, NoiseLimit, Sequential, largest_noise_multiplier
 from epsilometer.claims import Claim
 from epsilometer.errors import unknown_name
 from epsilometer.evidence import Evidence
 from epsilometer.figures import Drawable, Figure
+from epsilometer.runs.executors import Executor, Inline
+from epsilometer.runs.play import play
+from epsilometer.runs.progress import Progress, Reporter
+from epsilometer.runs.store import MemoryStore, Store
+from epsilometer.runs.trials import Preparation
 
 if TYPE_CHECKING:
     from epsilometer.auditing.utility import Accuracy
@@ -114,53 +108,6 @@ def run(
         },
     )
     return result
-
-
-def play(work: Work, store: Store, executor: Executor, progress: Progress | None = None) -> Tally:
-    """All trials, or as many as are needed of work that may stop early. What is finished prepares nothing."""
-    key, last = store.begin(work).fingerprint, time.perf_counter()
-    stored = store.results(key)
-    tally = Tally(work, stored)
-    reporter = Reporter(progress, tally)
-    if not tally.is_enough():
-        reporter.starting()
-        job = Job.of(work, prepared_for(work, store))
-        if work.precautions.foreign and not stored:
-            _look_at_foreign_code(work, job.prepared, store, executor, progress)
-        require_same_game(job, stored)
-        groups = Groups(tally.missing(), alone=work.precautions.fresh_process)
-        with closing(executor.play(job, groups)) as playing:  # whatever happens here, workers are stopped
-            for played in playing:
-                groups.learn(played)
-                last, since = time.perf_counter(), last
-                results = work.accepted(played.results)  # whoever played them, before anything is stored
-                store.add(key, results, last - since)
-                tally.add(results)
-                reporter.tell()
-                if tally.is_enough():
-                    break
-    return tally
-
-
-def prepared_for(work: Work, store: Store, like: Work | None = None) -> Preparation:
-    """What was prepared when the work was begun; made (as `like` makes it) and kept, if that was never done."""
-    key = store.begin(work).fingerprint
-    found = store.preparation(key)
-    if found is None:
-        found = carefully(work.precautions, "preparing the attack", (like or work).prepare)
-        store.keep(key, found)
-    return found
-
-
-def _look_at_foreign_code(
-    work: Work, prepared: Preparation, store: Store, executor: Executor, progress: Progress | None
-) -> None:
-    """Once, before the first trial of two worlds."""
-    if not isinstance(work, Plan) or not work.adversary.gives.independent:
-        return
-    control = Control(work)
-    store.keep(store.begin(control).fingerprint, prepared)
-    require_honest(control, prepared, play(control, store, executor, progress).results)
 
 
 def judge(plan: Plan, evidence: Evidence, judged: int | None = None, *, noise_limit: bool = True) -> AuditResult:

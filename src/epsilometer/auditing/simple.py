@@ -12,16 +12,16 @@ from typing import Any
 from epsilometer.accounting import DpSgd, curve
 from epsilometer.adversaries import ADVERSARIES, Adversary, Canaries
 from epsilometer.auditing.budget import Deadline, within
-from epsilometer.auditing.directory import run_directory
-from epsilometer.auditing.executors import Executor, executor_named
 from epsilometer.auditing.plan import Plan
-from epsilometer.auditing.progress import Progress
 from epsilometer.auditing.runner import AuditResult, run
-from epsilometer.auditing.store import MemoryStore
 from epsilometer.bounds import Method
 from epsilometer.claims import Claim, PointClaim, Relation
 from epsilometer.data import own_data
 from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.runs.directory import run_directory
+from epsilometer.runs.executors import Executor, executor_named
+from epsilometer.runs.progress import Progress
+from epsilometer.runs.store import MemoryStore
 from epsilometer.subjects import CallableTraining, Entry, Subject
 
 DELTA = 1e-5  # where nothing is said
@@ -90,7 +90,7 @@ def audit(
         subject, chosen, chosen.delta if isinstance(chosen, PointClaim) else (DELTA if delta is None else delta),
         _named(adversary, subject), trials, confidence, method, seed,
     )  # fmt: skip
-    if out is not None and not subject.precautions.travels:
+    if out is not None and not subject.safeguards.travels:
         remedy = "define it in a module, or leave `out` away"
         raise InvalidInput("out", str(out), "a training that another process can find again by name", remedy)
     who = executor_named(executor) if isinstance(executor, str) else executor
@@ -125,6 +125,6 @@ def _named(adversary: Adversary | str, subject: Subject) -> Adversary:
 
 def for_subject(kind: type[Adversary], subject: Subject) -> Adversary:
     """With the settings that suit the subject: of a foreign training only the model is seen."""
-    if kind is Canaries and subject.precautions.foreign:
+    if kind is Canaries and subject.safeguards.foreign:
         return replace(Canaries.modest(), canaries=min(1000, len(subject.data) // 2))
     return kind()

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epsilometer.auditing.executors import Executor
 from epsilometer.auditing.part import PartOfPlan
 from epsilometer.auditing.plan import Plan
-from epsilometer.auditing.progress import Progress
-from epsilometer.auditing.runner import AuditResult, play
-from epsilometer.auditing.scores import require_scores
-from epsilometer.auditing.store import Store
-from epsilometer.auditing.work import Preparation, Results
-from epsilometer.bounds import LowerBound
+from epsilometer.auditing.runner import AuditResult
 from epsilometer.claims import Floats
 from epsilometer.data import DATASETS, Dataset, load
 from epsilometer.data import Progress as Downloading
 from epsilometer.data.request import TEST
 from epsilometer.errors import EpsilometerError
 from epsilometer.evidence import OUT, Trial
+from epsilometer.runs.executors import Executor
+from epsilometer.runs.play import play
+from epsilometer.runs.progress import Progress
+from epsilometer.runs.scores import require_scores
+from epsilometer.runs.store import Store
+from epsilometer.runs.trials import Preparation
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import Insertion, Observer, Sees, ThreatModel
 from epsilometer.training import accuracy
@@ -53,7 +53,7 @@ class Accuracy:
 
 @dataclass(frozen=True, eq=False)
 class Utility(PartOfPlan):
-    """Trainings on the plan's own data, without a canary and with seeds of their own, as `Work`.
+    """Trainings on the plan's own data, without a canary and with seeds of their own, as `Trials`.
 
     They have nothing to do with the audit's trials. Each gives the share of records that its model gets right: of those
     that it was trained on, and of `test`, where there are others.
@@ -90,9 +90,6 @@ class Utility(PartOfPlan):
 
     def accepted(self, results: Mapping[Trial, Any], **remedy: str) -> dict[Trial, Floats]:
         return require_scores(results, "accuracy", 1 if self.test is None else 2, **remedy)
-
-    def bound_so_far(self, results: Results, count: int) -> LowerBound:
-        raise EpsilometerError("accuracy bounds no ε")
 
     def describe(self) -> str:
         return "accuracy"

@@ -45,7 +45,7 @@ from epsilometer.cli.plan import (
     SpecOrTraining,
     Steps,
     TimeLimit,
-    Trials,
+    TrialCount,
     Workers,
     chosen_plan,
 )
@@ -57,12 +57,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from epsilometer.adversaries import Adversary
-    from epsilometer.auditing import Executor, Plan, Progress, SqliteStore, Work
+    from epsilometer.auditing import Plan
+    from epsilometer.runs import Executor, Progress, SqliteStore, Trials
 
 
 def audit(
     spec: SpecOrTraining = None,
-    trials: Trials = None,
+    trials: TrialCount = None,
     confidence: Confidence = None,
     seed: Seed = None,
     data: DataFile = None,
@@ -127,9 +128,10 @@ def audit(
 
     - `epsilometer audit my.toml --require consistent --summary "$GITHUB_STEP_SUMMARY" --junit audit.xml` is for a CI.
     """
-    from epsilometer.auditing import executor_named, run, run_directory
+    from epsilometer.auditing import run
     from epsilometer.auditing.utility import held_out_part, with_accuracy
     from epsilometer.report import finding_of, summary, to_json, write_results
+    from epsilometer.runs import executor_named, run_directory
 
     others = telling(require, summary_file, junit, model_card, mlflow)
     plan, rivals, written_spec = chosen_plan(
@@ -167,7 +169,8 @@ def _decided(
     plan: Plan, rivals: Sequence[Adversary], out: Path | None, executor: Executor, told: Progress | None
 ) -> Plan:
     """The plan with one of the adversaries: that of the run in `out`, or else the one that a pilot chooses."""
-    from epsilometer.auditing import begun_in, choose_adversary, pilot_directory
+    from epsilometer.auditing import choose_adversary
+    from epsilometer.runs import begun_in, pilot_directory
 
     if len(rivals) == 1:
         return plan
@@ -183,9 +186,9 @@ def _decided(
 
 
 @contextmanager
-def continued(out: Path | None, plan: Work, store: SqliteStore | None) -> Iterator[None]:
+def continued(out: Path | None, plan: Trials, store: SqliteStore | None) -> Iterator[None]:
     """Whatever stops a run in here ends it with a line that says what is kept, and how to go on."""
-    from epsilometer.auditing import StoreError, TrialsFailed
+    from epsilometer.runs import StoreError, TrialsFailed
 
     try:
         yield
@@ -195,7 +198,7 @@ def continued(out: Path | None, plan: Work, store: SqliteStore | None) -> Iterat
         raise EpsilometerError(f"{error}; {_how_to_continue(out, plan, store)}") from None
 
 
-def _how_to_continue(out: Path | None, plan: Work, store: SqliteStore | None) -> str:
+def _how_to_continue(out: Path | None, plan: Trials, store: SqliteStore | None) -> str:
     """What is kept of a run that was stopped, and the command that goes on."""
     trials = 0
     if store is None:

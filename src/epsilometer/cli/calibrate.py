@@ -87,13 +87,13 @@ def _prepare(out: Path) -> None:
 def _write(cells: list[Cell], out: Path, seed: int) -> None:
     import json
 
-    from epsilometer.auditing.whole_files import write_whole
     from epsilometer.bounds.calibration import false_alarms
     from epsilometer.figures.canvas import svg
     from epsilometer.json_values import SCHEMA, json_values
     from epsilometer.report import versions
     from epsilometer.report.report_file import write_report
     from epsilometer.report.seal import sealed
+    from epsilometer.runs.atomic_files import write_whole
 
     figure = false_alarms(cells)
     document = json_values(

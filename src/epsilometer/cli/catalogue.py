@@ -29,12 +29,13 @@ def catalogue(
     """
     from epsilometer.accounting import ACCOUNTANTS
     from epsilometer.adversaries import ADVERSARIES
-    from epsilometer.auditing import EXECUTORS, TEMPLATES
+    from epsilometer.auditing import TEMPLATES
     from epsilometer.auditing.per_step import STEPWISE
     from epsilometer.bounds.catalogue import BOUNDS
     from epsilometer.data import DATASETS
     from epsilometer.membership import ATTACKS
     from epsilometer.reproductions import REPRODUCTIONS
+    from epsilometer.runs import EXECUTORS
     from epsilometer.training import MODELS
 
     sections = {

@@ -76,8 +76,8 @@ def _require_suffix(out: Path | None) -> None:
 
 
 def _write(out: Path, found: Comparison) -> None:
-    from epsilometer.auditing.whole_files import write_whole
     from epsilometer.figures.canvas import svg
+    from epsilometer.runs.atomic_files import write_whole
     from epsilometer.several.pages import comparison_page
 
     text = comparison_page(found) if out.suffix == ".html" else svg(found.figure(), "runs", alone=True)

@@ -174,7 +174,7 @@ def _probed(extractor: Extractor, train: Dataset, test: Dataset) -> float:
 def _write(path: Path, extractor: Extractor) -> None:
     import numpy as np
 
-    from epsilometer.auditing.whole_files import write_whole
+    from epsilometer.runs.atomic_files import write_whole
 
     content = io.BytesIO()
     np.savez(content, **extractor.to_arrays())  # type: ignore[arg-type]

@@ -110,7 +110,7 @@ def _require_place(path: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    from epsilometer.auditing.whole_files import write_whole
+    from epsilometer.runs.atomic_files import write_whole
 
     place = Path(os.path.realpath(path))
     if place.exists() and not place.is_file():  # /dev/stderr, a pipe

@@ -87,10 +87,10 @@ def instances(
 
     - `epsilometer instances my.toml --measure 5 --out records` also attacks the 5 least and the 5 most exposed.
     """
-    from epsilometer.auditing import MemoryStore, executor_named, run_directory
     from epsilometer.instances import Agreement, InstancePlan, ends, own_engine, run_instances
     from epsilometer.instances import measure as measure_leakage
     from epsilometer.report import instances_summary, instances_to_json, write_instances
+    from epsilometer.runs import MemoryStore, executor_named, run_directory
 
     base, _, _ = chosen_plan(
         spec, None, confidence, seed, epsilon, "api", None, None, data_dir, quiet, own_bound=False

@@ -19,7 +19,7 @@ from epsilometer.cli.plan import (
     Quiet,
     Seed,
     SpecFile,
-    Trials,
+    TrialCount,
     Workers,
     chosen_plan,
 )
@@ -35,7 +35,7 @@ HEADER = ("adversary", "certified ε ≥", "if DP-SGD", "single steps", "verdict
 
 def ladder(
     spec: SpecFile = None,
-    trials: Trials = None,
+    trials: TrialCount = None,
     confidence: Confidence = None,
     seed: Seed = None,
     epsilon: Epsilon = None,
@@ -64,9 +64,9 @@ def ladder(
     - `epsilometer ladder my.toml --trials 1000 --out climbed`; the same again continues if it was stopped.
     """
     from epsilometer.adversaries import LADDER
-    from epsilometer.auditing import executor_named
     from epsilometer.json_values import json_values
     from epsilometer.reproductions import Session, ladder_headline, ladder_of
+    from epsilometer.runs import executor_named
 
     plan, _, _ = chosen_plan(
         spec, trials, confidence, seed, epsilon, "api", None, noise_scale, data_dir, quiet, own_bound=False

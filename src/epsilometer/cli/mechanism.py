@@ -83,12 +83,13 @@ def mechanism(
     - `epsilometer mechanism mymodule:release --epsilon 1 --sensitivity 1 --norm linf --entries 10` searches neighbours.
     """
     from epsilometer.adversaries.distinguisher import chosen
-    from epsilometer.auditing import MemoryStore, Outcome, executor_named, run, run_directory
+    from epsilometer.auditing import Outcome, run
     from epsilometer.auditing.mechanism_audit import mechanism_plan, neighbours_of
     from epsilometer.bounds import method_named
     from epsilometer.claims import Claim, PointClaim, Relation
     from epsilometer.mechanisms import MECHANISMS, Sensitivity, mechanism_named
     from epsilometer.report import summary, to_json, write_results
+    from epsilometer.runs import MemoryStore, executor_named, run_directory
     from epsilometer.wrapping import wrapped
 
     if name is None:

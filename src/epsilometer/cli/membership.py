@@ -60,10 +60,10 @@ def membership(
 
     - `epsilometer membership my.toml --attack lira --attack rmia --scores scores.parquet`
     """
-    from epsilometer.auditing import executor_named, run_directory
     from epsilometer.membership import run_membership
     from epsilometer.report import membership_summary, membership_to_json, write_membership, write_membership_scores
     from epsilometer.report.scores import require_new
+    from epsilometer.runs import executor_named, run_directory
 
     if scores is not None:
         require_new("scores", scores)  # fail before the trainings, not after them

@@ -44,7 +44,7 @@ Deterministic = Annotated[
     typer.Option("--deterministic/--not-deterministic", help="Whether a training of your own follows from its seed."),
 ]
 TimeLimit = Annotated[float | None, typer.Option(help="Seconds that one training of your own may take.")]
-Trials = Annotated[
+TrialCount = Annotated[
     int | None,
     typer.Option(help="Trainings in each world, such as 500, or with all canaries; chosen before anything is seen."),
 ]

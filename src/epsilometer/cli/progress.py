@@ -13,7 +13,7 @@ from epsilometer.cli.output import say
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from epsilometer.auditing import Snapshot
+    from epsilometer.runs import Snapshot
 
 
 _SECONDS = 30.0  # between two lines
@@ -104,6 +104,6 @@ def _state(now: Snapshot) -> str:
     parts = [] if now.rate is None else [f"{now.rate:.3g}/s"]
     if now.seconds_left is not None and now.done < now.total:
         parts.append(f"{duration(now.seconds_left)} left")
-    if now.bound is not None and now.done < now.total:
-        parts.append(f"ε ≥ {now.bound.epsilon:.3g} after {now.bound_at} trials")
+    if now.found and now.done < now.total:
+        parts.append(f"{now.found} after {now.found_at} trials")
     return "".join(f", {part}" for part in parts)

@@ -22,8 +22,8 @@ from epsilometer.wrapping import wrapped
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from epsilometer.auditing import SqliteStore
     from epsilometer.reproductions import Cell, Reproduction, Row, Session
+    from epsilometer.runs import SqliteStore
 
 
 def reproduce(
@@ -53,8 +53,8 @@ def reproduce(
     - `epsilometer reproduce jagielski-table2 --out table2` reruns all of it; the same again continues.
     """
     from epsilometer import checks
-    from epsilometer.auditing import executor_named
     from epsilometer.reproductions import Session, reproduction_named
+    from epsilometer.runs import executor_named
 
     chosen = reproduction_named(name)
     cells = chosen.chosen(only or [])
@@ -81,8 +81,8 @@ def measure_cells(
 ) -> list[Row]:
     """Measure cell after cell, telling each as it comes if a `line` says how; in `out` a stopped run continues. JSON
     begins with how they are `summed_up`."""
-    from epsilometer.auditing import StoreError, TrialsFailed
     from epsilometer.reproductions import reproduction_directory, write_rows
+    from epsilometer.runs import StoreError, TrialsFailed
 
     rows: list[Row] = []
     written: list[Path] = []

@@ -47,7 +47,7 @@ def runs(
 
 def _stores(directory: Path) -> list[Path]:
     """The stores to look at: all of a directory, or none; a part of a disk would be a list that nobody asked for."""
-    from epsilometer.auditing import SEARCH_SECONDS, STORE
+    from epsilometer.runs import SEARCH_SECONDS, STORE
     from epsilometer.several import places_below
 
     if directory.name == STORE and directory.is_file():
@@ -67,7 +67,7 @@ def _stores(directory: Path) -> list[Path]:
 
 def _listed(path: Path, alone: bool) -> list[Listed]:
     """What is known of the runs in one store; a store that cannot be read must not hide the others."""
-    from epsilometer.auditing import RESULTS
+    from epsilometer.runs import RESULTS
     from epsilometer.several import runs_at
 
     try:
@@ -122,8 +122,8 @@ def _text(column: str, row: dict[str, Any]) -> str:
 
 
 def _export(directory: Path, paths: list[Path], target: Path) -> None:
-    from epsilometer.auditing import STORE, SqliteStore
     from epsilometer.report import judged_again, write_scores
+    from epsilometer.runs import STORE, SqliteStore
 
     if len(paths) > 1:
         several = ", ".join(str(path.parent) for path in paths[:4])

@@ -29,7 +29,7 @@ from epsilometer.cli.plan import (
     SpecOrTraining,
     Steps,
     TimeLimit,
-    Trials,
+    TrialCount,
     chosen_plan,
 )
 from epsilometer.cli.schedule import BatchSize, Epochs, Records
@@ -78,7 +78,7 @@ def init(
 
 def check(
     spec: SpecOrTraining = None,
-    trials: Trials = None,
+    trials: TrialCount = None,
     confidence: Confidence = None,
     seed: Seed = None,
     data: DataFile = None,

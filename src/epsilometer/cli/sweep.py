@@ -17,7 +17,7 @@ from epsilometer.cli.plan import (
     Quiet,
     Seed,
     SpecFile,
-    Trials,
+    TrialCount,
     Workers,
 )
 from epsilometer.cli.progress import downloads
@@ -36,7 +36,7 @@ def sweep(
         list[str] | None,
         typer.Option(help="KEY=VALUE,VALUE… with a key of the spec, SECTION.KEY; several times for a grid."),
     ] = None,
-    trials: Trials = None,
+    trials: TrialCount = None,
     confidence: Confidence = None,
     seed: Seed = None,
     data_dir: DataDir = None,
@@ -64,9 +64,10 @@ def sweep(
 
     - `epsilometer sweep my.toml --vary training.optimizer=sgd,adam --vary training.learning_rate=0.1,1`
     """
-    from epsilometer.auditing import Spec, executor_named, read_spec
+    from epsilometer.auditing import Spec, read_spec
     from epsilometer.json_values import json_values
     from epsilometer.reproductions import Session, parse_axis, sweep_of
+    from epsilometer.runs import executor_named
 
     axes = [parse_axis(text) for text in vary or []]
     values = (read_spec(spec) if spec is not None else Spec()).model_dump(exclude_none=True)

@@ -85,8 +85,8 @@ def watch(
     - `epsilometer watch --require consistent --out audit -- python -m mypackage.train`
     """
     from epsilometer import checks
-    from epsilometer.auditing.store import now
     from epsilometer.report.report_file import write_report
+    from epsilometer.runs.store import now
     from epsilometer.watching.checks.names import JAX, NAMES
     from epsilometer.watching.launch.run import NotStarted, follow
     from epsilometer.watching.monitor import Monitor

@@ -11,14 +11,15 @@ from scipy import stats
 
 from epsilometer import checks
 from epsilometer.adversaries.record_gradient import AlongItsGradient, RecordGradient
-from epsilometer.auditing import Executor, Plan, Preparation, Progress, Results, Store, claim_curve, play
+from epsilometer.auditing import Plan, claim_curve
 from epsilometer.auditing.part import PartOfPlan
-from epsilometer.auditing.scores import require_scores
 from epsilometer.bounds import LowerBound
 from epsilometer.claims import Floats
 from epsilometer.evidence import IN, OUT, Trial
 from epsilometer.instances.result import InstanceResult
 from epsilometer.rounding import down, up
+from epsilometer.runs import Executor, Preparation, Progress, Results, Store, play
+from epsilometer.runs.scores import require_scores
 from epsilometer.seeds import Seeds, Stream, seed_of
 
 USUAL_TRIALS = 200  # trainings with a record, and as many without it
@@ -69,7 +70,7 @@ class Leakage:
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut(PartOfPlan):
-    """An audit of one record as `Work` that is part of another run."""
+    """An audit of one record as `Trials` that is part of another run."""
 
     @property
     def planned_trials(self) -> int:

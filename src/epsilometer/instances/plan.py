@@ -1,4 +1,4 @@
-"""A plan for single records: trainings, and what each step costs each record. It is `Work`, as an audit is."""
+"""A plan for single records: trainings, and what each step costs each record. It is `Trials`, as an audit is."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from numpy.typing import NDArray
 
 from epsilometer import checks
 from epsilometer.accounting import UpperBound, account
-from epsilometer.auditing import Preparation, Results
-from epsilometer.auditing.scores import require_scores
-from epsilometer.auditing.work import Fingerprinted, one_thread
-from epsilometer.bounds import LowerBound
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
-from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
-from epsilometer.evidence import IN, OneRun, Trial
+from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.evidence import IN, Trial
 from epsilometer.instances.batches import draw_batches
 from epsilometer.instances.composition import Holder
 from epsilometer.instances.mean_rule import mean_rule
 from epsilometer.instances.moments import StepMoments
 from epsilometer.instances.watchers import ClippedNorms, MeanUpdates, losses_and_right
+from epsilometer.isolation import Isolation
+from epsilometer.runs import Preparation, Results
+from epsilometer.runs.scores import require_scores
+from epsilometer.runs.trials import Fingerprinted, one_thread
 from epsilometer.seeds import Stream, seed_of
-from epsilometer.subjects import DpSgdTraining, Precautions, Subject
+from epsilometer.subjects import DpSgdTraining, Subject
 from epsilometer.training import Array, Network, Recipe, train_many
 
 VERSION = 2  # raised whenever the same plan would give other numbers
@@ -82,6 +82,7 @@ class InstancePlan(Fingerprinted):
     relation: Relation = Relation.ADD_REMOVE
     last_layer: bool = False  # a cheap check: of the gradient's last layer only, which is no bound
 
+    kind: ClassVar[str] = "instances"
     worlds: ClassVar[tuple[int, ...]] = (IN,)
     first_look: ClassVar[int] = 1
 
@@ -182,18 +183,17 @@ class InstancePlan(Fingerprinted):
     def __repr__(self) -> str:
         return f"InstancePlan({len(self.records)} records of {self.subject.describe()}; {self.rule} rule)"
 
-    # ------------------------------------------------------------------------------------- as Work (see there)
+    # ------------------------------------------------------------------------------------- as Trials (see there)
     @property
     def planned_trials(self) -> int:
         return self.planned_trainings * (self.checkpoints if self.rule == "mean" else 1)
 
-    @property
-    def claimed_epsilon(self) -> float:
-        return self.worst_case.epsilon
+    def about(self) -> dict[str, Any]:
+        return {"claimed_epsilon": self.worst_case.epsilon}
 
     @property
-    def precautions(self) -> Precautions:
-        return self.subject.precautions
+    def safeguards(self) -> Isolation:
+        return self.subject.safeguards
 
     def to_dict(self) -> dict[str, Any]:
         searched = {"order": self.order or "searched", "p": self.p or "searched"}
@@ -204,7 +204,6 @@ class InstancePlan(Fingerprinted):
             "delta": self.delta,
             **self.subject.identity(),
             "adversary": {"name": f"instances ({self.rule})"},
-            "evidence": OneRun.__name__,  # trials are of one world
             "trials": self.planned_trials,
             "rule": self.rule,
             "records": {"count": len(self.records), "sha256": hashlib.sha256(self.rows.tobytes()).hexdigest()},
@@ -245,8 +244,11 @@ class InstancePlan(Fingerprinted):
     def is_enough(self, results: Results, count: int) -> bool:
         return False
 
-    def bound_so_far(self, results: Results, count: int) -> LowerBound:
-        raise EpsilometerError("what records pay is an upper bound")
+    def so_far(self, results: Results, count: int) -> str:
+        return ""
+
+    def rehearsal(self) -> None:
+        return None
 
     def describe(self) -> str:
         return f"{len(self.records)} records, {self.rule} rule"

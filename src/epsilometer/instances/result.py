@@ -11,7 +11,6 @@ import numpy as np
 from scipy import stats
 
 from epsilometer.accounting import UpperBound, converted
-from epsilometer.auditing import Executor, Inline, MemoryStore, Progress, Results, Store, play
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN
@@ -22,6 +21,7 @@ from epsilometer.instances.costs import Costs, OfLevels, OfMoments, one_by_one, 
 from epsilometer.instances.individual import individual_epsilons
 from epsilometer.instances.paths import ORDERS, costliest_epsilons, expected_epsilons
 from epsilometer.instances.plan import MEAN_ORDERS, InstancePlan
+from epsilometer.runs import Executor, Inline, MemoryStore, Progress, Results, Store, play
 
 WARNING = (
     "These values are private themselves: each follows from its record and all others, without noise. Do not publish "

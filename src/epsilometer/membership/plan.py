@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from epsilometer import checks
-from epsilometer.auditing import Preparation, Results
-from epsilometer.auditing.scores import require_scores
-from epsilometer.auditing.work import canonical, one_thread
-from epsilometer.bounds import LowerBound
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
-from epsilometer.errors import EpsilometerError, InvalidInput
+from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN, Coins, Membership, Trial, toss_coins
-from epsilometer.json_values import json_values
+from epsilometer.isolation import Isolation
 from epsilometer.membership.given import GivenModel
 from epsilometer.membership.inside import white_box, white_box_names
 from epsilometer.membership.queries import Queries
 from epsilometer.membership.signals import BLACK_BOX, ROBUST, Signals, black_box
+from epsilometer.runs import Preparation, Results
+from epsilometer.runs.scores import require_scores
+from epsilometer.runs.trials import Fingerprinted, one_thread
 from epsilometer.seeds import Seeds
-from epsilometer.subjects import Insertion, Observer, Precautions, Sees, Subject, ThreatModel
+from epsilometer.subjects import Insertion, Observer, Sees, Subject, ThreatModel
 from epsilometer.training import Network
 
 VERSION = 1  # raised whenever the same plan would give other signals
@@ -34,14 +31,15 @@ MOST_MODELS = 4096
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MembershipPlan:
-    """Targets that are attacked, and references that the attacker trains; all of them are trials (see `Work`).
+class MembershipPlan(Fingerprinted):
+    """Targets that are attacked, and references that the attacker trains; all of them are trials (see `Trials`).
 
     Every record of `training.data` is in a target by a fair coin of its own, and in a reference by another: references
     come in pairs with opposite coins, so that each record is in exactly half of them. `population` has records that
     are in no model. A `given` model is the one target instead, and then nothing can certify an ε.
     """
 
+    kind: ClassVar[str] = "membership"
     training: Subject | None
     population: Dataset
     targets: int = 1
@@ -112,7 +110,7 @@ class MembershipPlan:
         coins = toss_coins(self.seed, self.targets + pair, len(self.data))
         return ~coins if second else coins
 
-    # ------------------------------------------------------------------------------------- its trials (see Work)
+    # ------------------------------------------------------------------------------------- its trials (see Trials)
     @property
     def worlds(self) -> tuple[int, ...]:
         return (IN,)
@@ -122,20 +120,16 @@ class MembershipPlan:
         return self.targets + self.references
 
     @property
-    def claimed_epsilon(self) -> float:
-        return math.inf  # nothing is claimed
-
-    @property
     def first_look(self) -> int:
         return self.planned_trials
 
     @property
-    def precautions(self) -> Precautions:
-        mine = Precautions() if self.training is None else self.training.precautions
+    def safeguards(self) -> Isolation:
+        mine = Isolation() if self.training is None else self.training.safeguards
         if self.given is None:
             return mine
         travels = not callable(self.given.predict) and mine.travels
-        return Precautions(True, travels, mine.fresh_process, mine.seconds, mine.repeats)
+        return Isolation(True, travels, mine.fresh_process, mine.seconds, mine.repeats)
 
     def to_dict(self) -> dict[str, Any]:
         """All that decides signals, and no attack: other attacks use the same models again."""
@@ -159,15 +153,8 @@ class MembershipPlan:
             "seed": self.seed,
         }
 
-    def canonical_json(self) -> str:
-        return canonical(json_values(self.to_dict()))
-
-    @functools.cached_property
-    def _fingerprint(self) -> str:
-        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
-
-    def fingerprint(self) -> str:
-        return self._fingerprint
+    def about(self) -> dict[str, Any]:
+        return {}
 
     def prepare(self) -> Preparation:
         if self.training is not None:
@@ -210,8 +197,11 @@ class MembershipPlan:
     def is_enough(self, results: Results, count: int) -> bool:
         return False
 
-    def bound_so_far(self, results: Results, count: int) -> LowerBound:
-        raise EpsilometerError("models that are not all trained bound no ε")
+    def so_far(self, results: Results, count: int) -> str:
+        return ""
+
+    def rehearsal(self) -> None:
+        return None
 
     def describe(self) -> str:
         return "membership"

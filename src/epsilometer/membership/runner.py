@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from epsilometer import checks
 from epsilometer.accounting import UpperBound, account
-from epsilometer.auditing import Executor, Inline, MemoryStore, Progress, Results, Store, play
 from epsilometer.bounds import LowerBound, one_run_fdp, pool_runs
 from epsilometer.claims import Floats, Relation
 from epsilometer.errors import InvalidInput
@@ -20,6 +19,7 @@ from epsilometer.membership.catalogue import require_fitting
 from epsilometer.membership.plan import MembershipPlan
 from epsilometer.membership.result import RATES, SHOWN, AttackResult, Exposed, MembershipResult, subsets
 from epsilometer.membership.signals import Signals
+from epsilometer.runs import Executor, Inline, MemoryStore, Progress, Results, Store, play
 
 MOST_GROUPS = 10  # values of a feature that are subgroups of their own
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from epsilometer.auditing import RESULTS, AuditResult, plan_of
-from epsilometer.auditing.whole_files import put_aside, write_whole
+from epsilometer.auditing import AuditResult
 from epsilometer.errors import MALFORMED, InvalidInput
 from epsilometer.report.details import scores_csv
 from epsilometer.report.document import to_json
 from epsilometer.report.report_file import REPORT, write_report
+from epsilometer.runs import RESULTS, plan_of
+from epsilometer.runs.atomic_files import put_aside, write_whole
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from typing import Any
 from epsilometer import __version__
 from epsilometer.auditing import AuditResult, Plan
 from epsilometer.auditing.verdict import unseen_leaks
-from epsilometer.auditing.work import canonical
 from epsilometer.bounds import Kind, LowerBound
 from epsilometer.json_values import json_values
 from epsilometer.report.document import to_json
 from epsilometer.report.headline import Headline, headline_of
 from epsilometer.report.text import UNKNOWN
 from epsilometer.rounding import down
+from epsilometer.runs.trials import canonical
 
 Row = tuple[str, str]
 _ANSWERING = ("trial_version", "trials", "confidence", "method", "seed")

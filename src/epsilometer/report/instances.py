@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.auditing import Store
 from epsilometer.instances import InstanceResult, Leakage
 from epsilometer.instances.figures import figures_of
 from epsilometer.instances.meaning import (
@@ -24,6 +23,7 @@ from epsilometer.json_values import SCHEMA, json_values
 from epsilometer.report.document import versions
 from epsilometer.report.files import Written, write_document
 from epsilometer.rounding import up
+from epsilometer.runs import Store
 from epsilometer.wrapping import told
 
 TABLE = "records.csv"

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from epsilometer.attacks import Interval
-from epsilometer.auditing import RESULTS
 from epsilometer.json_values import SCHEMA, json_values
 from epsilometer.membership import NO_EPSILON, MembershipResult
 from epsilometer.report.document import versions
@@ -17,6 +16,7 @@ from epsilometer.report.headline import Headline
 from epsilometer.report.private import OF_MEMBERS
 from epsilometer.report.scores import Columns, csv_of, write_columns
 from epsilometer.rounding import ceiled, confidence, down, up
+from epsilometer.runs import RESULTS
 from epsilometer.wrapping import Row, told
 
 NOT_ALL = "No attack proves privacy: a stronger one may find more"

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from epsilometer.auditing.whole_files import write_whole
 from epsilometer.errors import InvalidInput
 from epsilometer.report.finding import Finding
 from epsilometer.report.junit import OURS, junit_xml
 from epsilometer.report.markdown import job_summary, model_card
+from epsilometer.runs.atomic_files import write_whole
 
 Found = TypeVar("Found")
 _TEXTS: dict[str, Callable[[Finding], str]] = {"summary": job_summary, "model-card": model_card}

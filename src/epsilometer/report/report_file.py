@@ -7,12 +7,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from epsilometer.auditing import RESULTS, STORE, SqliteStore
-from epsilometer.auditing.whole_files import put_aside, write_whole
 from epsilometer.errors import MALFORMED, InvalidInput
 from epsilometer.report.html import render
 from epsilometer.report.kinds import page_of
 from epsilometer.report.seal import is_sealed
+from epsilometer.runs import RESULTS, STORE, SqliteStore
+from epsilometer.runs.atomic_files import put_aside, write_whole
 
 REPORT = "report.html"
 DOCUMENTS = (RESULTS[0], "calibration.json")

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.auditing import Results, StoredRun
-from epsilometer.auditing.scores import OF_A_STORE, require_scores
-from epsilometer.auditing.whole_files import write_whole
 from epsilometer.bounds import EProcess
 from epsilometer.bounds.catalogue import BOUNDS
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import KINDS, Trial, toss_coins
+from epsilometer.runs import Results, StoredRun
+from epsilometer.runs.atomic_files import write_whole
+from epsilometer.runs.scores import OF_A_STORE, require_scores
 
 Columns = dict[str, list[Any]]
 Row = tuple[int, int, Floats]  # index, world, scores

@@ -14,7 +14,7 @@ from scipy import special
 
 from epsilometer.accounting import account
 from epsilometer.adversaries import Adversary
-from epsilometer.auditing import Choice, Inline, Plan, choose_adversary
+from epsilometer.auditing import Choice, Plan, choose_adversary
 from epsilometer.auditing.pilot import CAUTION, Candidate, likely_scores
 from epsilometer.auditing.utility import measure_accuracy
 from epsilometer.bounds import ClopperPearson, Fixed
@@ -24,6 +24,7 @@ from epsilometer.data import Progress as Download
 from epsilometer.data.request import TEST
 from epsilometer.evidence import Evidence, PairedRuns
 from epsilometer.reproductions.reproduction import Session
+from epsilometer.runs import Inline
 from epsilometer.subjects import DpSgdTraining
 from epsilometer.training import Recipe
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from epsilometer.adversaries import LADDER
-from epsilometer.auditing import Inline
 from epsilometer.auditing.utility import measure_accuracy
 from epsilometer.data import Dataset
 from epsilometer.data import Progress as Download
@@ -15,6 +14,7 @@ from epsilometer.figures import Figure, Grid, Ladder
 from epsilometer.reproductions.ladder import climb, rungs
 from epsilometer.reproductions.nasr_ladder import AS_IN_THE_PAPER, CONFIDENCE, DELTA, EPSILONS, both_parts, plan_for
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
+from epsilometer.runs import Inline
 
 LOT, EPOCHS, LEARNING_RATE = 250, 1, 2.0
 _PAPER = {**{("api", eps): 0.0 for eps in EPSILONS}, ("gradient", "1"): 0.3, ("malicious-dataset", "4"): 3.6}

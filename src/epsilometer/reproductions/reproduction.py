@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from epsilometer.auditing import Executor, MemoryStore, Progress, Store
 from epsilometer.data import Progress as Download
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.figures import Figure
 from epsilometer.report.headline import Headline
+from epsilometer.runs import Executor, MemoryStore, Progress, Store
 
 Cell = Mapping[str, str]  # a setting's name → its value, as the paper writes it
 

@@ -14,10 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from epsilometer import checks
-from epsilometer.auditing import Inline, MemoryStore, Plan, Progress, Spec, Store, run, run_directory, spec_from_dict
-from epsilometer.auditing.directory import flat
+from epsilometer.auditing import Plan, Spec, run, spec_from_dict
 from epsilometer.auditing.utility import TRAININGS, Accuracy, has_accuracy, held_out_part, measure_accuracy
-from epsilometer.auditing.work import canonical
 from epsilometer.bounds import Kind
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput, unknown_name
@@ -25,6 +23,9 @@ from epsilometer.json_values import json_values
 from epsilometer.report import write_results
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
 from epsilometer.reproductions.sweep_figure import sweep_figure
+from epsilometer.runs import Inline, MemoryStore, Progress, Store, run_directory
+from epsilometer.runs.directory import flat
+from epsilometer.runs.trials import canonical
 from epsilometer.training import TrainingDiverged
 
 MOST_CELLS = 1000

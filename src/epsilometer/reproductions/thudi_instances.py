@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from epsilometer.auditing import Inline, noise_for, play
+from epsilometer.auditing import noise_for
 from epsilometer.data import load
 from epsilometer.figures import Figure, Lines, Series, panels
 from epsilometer.instances import (
@@ -23,6 +23,7 @@ from epsilometer.instances import (
 )
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
 from epsilometer.rounding import down
+from epsilometer.runs import Inline, play
 from epsilometer.subjects import DpSgdTraining
 from epsilometer.training import Recipe
 

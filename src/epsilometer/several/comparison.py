@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from epsilometer.auditing import RESULTS, STORE
-from epsilometer.auditing.directory import flat
 from epsilometer.errors import InvalidInput
 from epsilometer.figures import RunMarks, SideBySide
 from epsilometer.report import duration
 from epsilometer.rounding import down, up
+from epsilometer.runs import RESULTS, STORE
+from epsilometer.runs.directory import flat
 from epsilometer.several.listing import FINISHED, STOPPED_EARLY, KnownRun
 from epsilometer.several.places import PLACES, places_below, places_in, runs_at
 

@@ -13,11 +13,11 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from epsilometer.auditing import RESULTS, STORE
-from epsilometer.auditing.directory import files_below
-from epsilometer.auditing.lock import is_held
-from epsilometer.auditing.store_file import beside, lock_of
 from epsilometer.errors import EpsilometerError, InvalidInput
+from epsilometer.runs import RESULTS, STORE
+from epsilometer.runs.directory import files_below
+from epsilometer.runs.lock import is_held
+from epsilometer.runs.store_file import beside, lock_of
 from epsilometer.several.listing import INTERRUPTED, RUNNING, KnownRun, small_file
 from epsilometer.several.places import PLACES, runs_at
 from epsilometer.watching.settings import FILE

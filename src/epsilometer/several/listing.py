@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from epsilometer.auditing import RESULTS, SqliteStore, StoredRun
 from epsilometer.errors import MALFORMED, EpsilometerError, InvalidInput
+from epsilometer.runs import RESULTS, SqliteStore, StoredRun
 
 RUNNING, INTERRUPTED, FINISHED, STOPPED_EARLY = "running", "interrupted", "finished", "stopped early"
 MOST_BYTES = 8 * 2**20  # of a result.json: ours have some thousands
@@ -138,7 +138,7 @@ def _known(where: Path, run: StoredRun, driven: bool, alone: bool) -> KnownRun:
         state=finished if end else RUNNING if driven else INTERRUPTED,
         done=run.trials,
         total=run.total,
-        claimed=run.claimed_epsilon,
+        claimed=_claimed(run),
         seconds=run.seconds,
         begun=run.begun,
         lower=end.get("lower_bound"),
@@ -147,6 +147,11 @@ def _known(where: Path, run: StoredRun, driven: bool, alone: bool) -> KnownRun:
         family=family,
         remarks=remarks,
     ).complete()
+
+
+def _claimed(run: StoredRun) -> float | None:
+    found = run.about.get("claimed_epsilon")
+    return None if found is None else float(found)
 
 
 def _from_result(path: Path, run: StoredRun) -> tuple[float | None, float | None, tuple[str, ...]]:

@@ -10,11 +10,11 @@ import jinja2
 from markupsafe import Markup
 
 from epsilometer import __version__
-from epsilometer.auditing.directory import flat
 from epsilometer.figures.canvas import svg
 from epsilometer.figures.palette import DARK
 from epsilometer.report import duration
 from epsilometer.rounding import down, up
+from epsilometer.runs.directory import flat
 from epsilometer.several.comparison import ABSENT, Comparison, shown
 from epsilometer.several.folder import REPORT, Entry
 from epsilometer.several.listing import RUNNING, KnownRun

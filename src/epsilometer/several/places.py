@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from epsilometer.auditing import STORE
-from epsilometer.auditing.directory import files_below
+from epsilometer.runs import STORE
+from epsilometer.runs.directory import files_below
 from epsilometer.several.listing import KnownRun, runs_in
 from epsilometer.several.watched import watched_in
 from epsilometer.watching.settings import FILE

@@ -8,8 +8,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from epsilometer.auditing import RESULTS
 from epsilometer.errors import MALFORMED, InvalidInput
+from epsilometer.runs import RESULTS
 from epsilometer.several.listing import FINISHED, KnownRun, small_file
 from epsilometer.watching.epsilon import DELTA
 from epsilometer.watching.settings import FILE

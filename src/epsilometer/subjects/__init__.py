@@ -1,7 +1,8 @@
 """What is audited. A new kind of subject is one small file."""
 
+from epsilometer.isolation import LATE, Isolation
 from epsilometer.subjects.access import Access, Controls, Sees, ThreatModel
-from epsilometer.subjects.callables import ISOLATIONS, LATE, CallableTraining, Records, TrainingFailed
+from epsilometer.subjects.callables import ISOLATIONS, CallableTraining, Records, TrainingFailed
 from epsilometer.subjects.dp_sgd import DpSgdTraining, Faults, Trained, own_training
 from epsilometer.subjects.encoded_training import EncodedRecipe, EncodedTraining
 from epsilometer.subjects.entry import Entry
@@ -10,7 +11,7 @@ from epsilometer.subjects.private_erm import ErmTraining
 from epsilometer.subjects.private_ridge import RidgeTraining
 from epsilometer.subjects.released import Released
 from epsilometer.subjects.releases import ByName, Releases, Values
-from epsilometer.subjects.subject import Differentiable, Insertion, Model, Observer, Precautions, Subject, WhiteModel
+from epsilometer.subjects.subject import Differentiable, Insertion, Model, Observer, Subject, WhiteModel
 from epsilometer.subjects.user_code import code_of
 
 __all__ = [
@@ -32,7 +33,7 @@ __all__ = [
     "EncodedRecipe",
     "EncodedTraining",
     "PlainTraining",
-    "Precautions",
+    "Isolation",
     "Records",
     "Released",
     "Releases",

@@ -21,10 +21,11 @@ from epsilometer import checks
 from epsilometer.accounting import DpSgd
 from epsilometer.data import Dataset
 from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
+from epsilometer.isolation import LATE, Isolation
 from epsilometer.subjects.access import Access, Controls, Sees
 from epsilometer.subjects.entry import Entry, can_start_processes, entry_of
 from epsilometer.subjects.released import SCORED, Released, explained
-from epsilometer.subjects.subject import Insertion, Observer, Precautions, Subject
+from epsilometer.subjects.subject import Insertion, Observer, Subject
 from epsilometer.subjects.user_code import code_of
 from epsilometer.training import Array, Labels
 
@@ -33,9 +34,6 @@ ISOLATIONS = {
     "process": "every training has a process of its own: slower, and nothing is kept from one to the next",
     "here": "trainings are played in the calling process: no start to wait for, and one that crashes ends it",
 }
-
-
-LATE = 72  # exit code of a process whose training could not be interrupted
 
 
 class TrainingFailed(EpsilometerError):
@@ -81,16 +79,16 @@ class CallableTraining(Subject):
                     raise InvalidInput(name, given, "a function, or 'mymodule:function'")
                 object.__setattr__(self, name, entry_of(given) or given)
         object.__setattr__(self, "loss", "cross-entropy" if self.score is None else SCORED)
-        if self.isolation == "process" and not self.precautions.travels:
+        if self.isolation == "process" and not self.safeguards.travels:
             expected = "a function that another process can find by name"
             raise InvalidInput("isolation", "process", expected, "define it at the top of a module")
 
     @property
-    def precautions(self) -> Precautions:
+    def safeguards(self) -> Isolation:
         named = all(isinstance(part, Entry | None) for part in (self.train, self.score))
         travels = named and can_start_processes() and self.isolation != "here"
         alone = self.isolation == "process"
-        return Precautions(True, travels, alone, self.time_limit, self.deterministic)
+        return Isolation(True, travels, alone, self.time_limit, self.deterministic)
 
     @property
     def grants(self) -> Access:

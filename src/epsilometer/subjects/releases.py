@@ -15,13 +15,14 @@ from epsilometer import checks
 from epsilometer.accounting import DpSgd
 from epsilometer.claims import Claim, Floats, Relation, require_same_relation, sensitivity
 from epsilometer.errors import EpsilometerError, InvalidInput, one_line
+from epsilometer.isolation import Isolation
 from epsilometer.mechanisms import CallableMechanism, Gaussian, Mechanism
 from epsilometer.mechanisms.callables import as_rows
 from epsilometer.subjects.access import Access, Controls, Sees
 from epsilometer.subjects.callables import TrainingFailed
 from epsilometer.subjects.entry import Entry, can_start_processes, entry_of
 from epsilometer.subjects.released import explained
-from epsilometer.subjects.subject import Insertion, Observer, Precautions, Subject
+from epsilometer.subjects.subject import Insertion, Observer, Subject
 from epsilometer.subjects.user_code import code_of
 
 
@@ -100,11 +101,11 @@ class Releases(Subject):
         return self.released.function if isinstance(self.released, CallableMechanism) else None
 
     @property
-    def precautions(self) -> Precautions:
+    def safeguards(self) -> Isolation:
         if self._function is None:
-            return Precautions()
+            return Isolation()
         travels = isinstance(self._function, ByName) and can_start_processes()
-        return Precautions(foreign=True, travels=travels, repeats=self.deterministic)
+        return Isolation(foreign=True, travels=travels, repeats=self.deterministic)
 
     @property
     def grants(self) -> Access:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from epsilometer.accounting import DpSgd
 from epsilometer.claims import Claim, Floats, Relation
+from epsilometer.isolation import Isolation
 from epsilometer.subjects.access import Access
 from epsilometer.training import Array, Labels, Poisoner
 
@@ -98,17 +99,6 @@ class Observer(ABC):
         """One number, or one for each canary."""
 
 
-@dataclass(frozen=True)
-class Precautions:
-    """What to be careful about when trials are played: foreign code may keep state, hang, or end its process."""
-
-    foreign: bool = False  # code that nobody here has tested
-    travels: bool = True  # other processes can find it by name
-    fresh_process: bool = False  # every training gets a process of its own
-    seconds: float | None = None  # for one training; if nothing is said, what others took decides
-    repeats: bool = True  # a trial that is played again gives the same score
-
-
 class Subject(ABC):
     """What is audited: what runs, what it grants to those who attack it, and what it promises."""
 
@@ -168,8 +158,8 @@ class Subject(ABC):
         return []
 
     @property
-    def precautions(self) -> Precautions:
-        return Precautions()
+    def safeguards(self) -> Isolation:
+        return Isolation()
 
     def ignores_its_seed(self, seed: np.random.SeedSequence) -> bool:
         """Whether different seeds end in exactly the same; asked of foreign code."""

@@ -14,12 +14,13 @@ from dataclasses import is_dataclass
 import numpy as np
 
 from epsilometer.adversaries import Adversary
-from epsilometer.auditing import Inline, MemoryStore, Plan, play
-from epsilometer.auditing.executors.executor import Job, play_group
+from epsilometer.auditing import Plan
 from epsilometer.bounds import ExactRank, LowerBound, Method
 from epsilometer.claims import PointClaim, Relation
 from epsilometer.data import digits
 from epsilometer.evidence import IN, OUT, OneRun, PairedRuns
+from epsilometer.runs import Inline, MemoryStore, play
+from epsilometer.runs.executors.executor import Job, play_group
 from epsilometer.subjects import DpSgdTraining, Subject
 from epsilometer.training import Recipe
 

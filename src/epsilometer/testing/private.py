@@ -19,12 +19,13 @@ import numpy as np
 
 from epsilometer.accounting import DpSgd
 from epsilometer.adversaries import Adversary
-from epsilometer.auditing import AuditResult, Executor, OutOfBudget, audit
+from epsilometer.auditing import AuditResult, OutOfBudget, audit
 from epsilometer.auditing.simple import DELTA
 from epsilometer.bounds import Method
 from epsilometer.claims import Claim
 from epsilometer.errors import EpsilometerError, InconclusiveAudit, InvalidInput
 from epsilometer.report import finding_of, summary
+from epsilometer.runs import Executor
 from epsilometer.subjects import Entry, Subject
 from epsilometer.testing.ending import Ending, Property
 from epsilometer.testing.scripts import Script, is_script, watched

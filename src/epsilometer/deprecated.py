@@ -1,0 +1,33 @@
+"""Old public names: they work for one release more, with a warning that says the new one."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def moved(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """A module's `__getattr__` for names that are elsewhere now: old name → "new.module" or "new.module:new_name".
+
+    >>> import epsilometer.errors
+    >>> find = moved("old.room", {"Wrong": "epsilometer.errors:InvalidInput"})
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     find("Wrong") is epsilometer.errors.InvalidInput
+    True
+    >>> str(told[0].message)
+    'old.room.Wrong is now epsilometer.errors.InvalidInput, and this name will go with the next release'
+    """
+
+    def find(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        place, _, new = names[name].partition(":")
+        found = f"{place}.{new or name}"
+        words = f"{module}.{name} is now {found}, and this name will go with the next release"
+        warnings.warn(words, DeprecationWarning, stacklevel=2)
+        return getattr(importlib.import_module(place), new or name)
+
+    return find

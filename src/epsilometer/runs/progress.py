@@ -1,0 +1,83 @@
+"""How far a run is, for whoever watches it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from epsilometer.errors import EpsilometerError
+from epsilometer.runs.tally import Tally
+
+_EVERY = 2.0  # seconds between two looks at what is shown, and
+_SHARE = 0.02  # of the time may go into them
+_FEWEST = 10  # trials of each world before the first
+_WINDOW, _SETTLED = 15.0, 1.0  # seconds over which the rate is taken, at most and at least
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Trials done of all, how many a second in this session, and what they show so far."""
+
+    done: int
+    total: int
+    rate: float | None  # of late; none before it can be known: the first group includes compiling
+    found: str  # what is shown so far: it counts only if the trials may stop early
+    found_at: int = 0  # after how many trials that was
+    adversary: str = ""  # whose trials they are
+    judging: bool = False  # all trials are there, and what they show is being worked out
+    starting: str = ""  # what is done before the first group is finished; nothing can be said of the time left then
+
+    @property
+    def seconds_left(self) -> float | None:
+        return (self.total - self.done) / self.rate if self.rate else None
+
+
+Progress = Callable[[Snapshot], None]
+
+
+class Reporter:
+    """Tells `progress` about a tally, with what it shows every now and then."""
+
+    def __init__(self, progress: Progress | None, tally: Tally) -> None:
+        self._progress, self._tally = progress, tally
+        self._past: deque[tuple[float, int]] = deque()  # when, and how many were done
+        self._last_look = time.perf_counter()
+        self._cost = 0.0
+        self._found, self._found_at = "", 0
+
+    def starting(self) -> None:
+        """No trial of this session is finished: with the first ones come compiling, workers that start, foreign code
+        that is looked at."""
+        if self._progress is not None:
+            work = self._tally.work
+            words = "starting" if work.safeguards.foreign else "compiling"
+            now = Snapshot(self._tally.done, self._tally.total, None, "", adversary=work.describe(), starting=words)
+            self._progress(now)
+
+    def judging(self) -> None:
+        """Trials are done; with many of them, judging takes a while."""
+        if self._progress is not None:
+            done = self._tally.done
+            whose = self._tally.work.describe()
+            self._progress(Snapshot(done, self._tally.total, None, "", adversary=whose, judging=True))
+
+    def tell(self) -> None:
+        if self._progress is None:
+            return
+        tally, now = self._tally, time.perf_counter()
+        if now - self._last_look > max(_EVERY, self._cost / _SHARE) and tally.complete >= _FEWEST:
+            with suppress(EpsilometerError):  # it is there to be looked at; a run does not end for it
+                self._found = tally.work.so_far(tally.results, tally.complete)
+            self._last_look = time.perf_counter()
+            self._cost = self._last_look - now
+            self._found_at = tally.done
+        self._past.append((now, tally.done))
+        while len(self._past) > 2 and now - self._past[1][0] > _WINDOW:
+            self._past.popleft()
+        since, done = self._past[0]
+        rate = (tally.done - done) / (now - since) if now - since > _SETTLED else None
+        whose = tally.work.describe()
+        self._progress(Snapshot(tally.done, tally.total, rate, self._found, self._found_at, whose))
