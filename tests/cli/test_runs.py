@@ -194,7 +194,15 @@ def _store_of_another_world(path: Path) -> None:
 
     SqliteStore(path).close()
     plan = '{"evidence": "PairedRuns", "trials": 3, "faults": {}, "delta": 0.1, "adversary": {"name": ["x"]}}'
-    row = (1, hashlib.sha256(plan.encode()).hexdigest(), plan, 1.0, "now", 0.0, '{"lower_bound": null}')
+    row = (
+        1,
+        hashlib.sha256(plan.encode()).hexdigest(),
+        plan,
+        '{"kind": "audit", "total": 6}',
+        "now",
+        0.0,
+        '{"lower_bound": null}',
+    )
     with sqlite3.connect(path) as connection:
         connection.execute(
             "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, run_checksum(SCHEMA_VERSION, row))
@@ -230,8 +238,7 @@ def test_one_odd_store_does_not_hide_the_others(where: Path, tmp_path: Path) -> 
 
 
 def test_a_whole_disk_is_not_looked_through(here, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from epsilometer.auditing import directory
-    from epsilometer.runs import SqliteStore
+    from epsilometer.runs import SqliteStore, directory
 
     for i in range(30):
         (place / "wide" / f"{i:02}" / "deep").mkdir(parents=True)

@@ -12,12 +12,12 @@ import pytest
 from stored import store_run
 from test_diff import cells
 
-from epsilometer.cli.watch import _document
 from epsilometer.json_values import json_values
 from epsilometer.several.folder import Folder
 from epsilometer.several.pages import index_page, run_page
 from epsilometer.watching.monitor import Monitor
 from epsilometer.watching.recording import Checked, Ended, MadePrivate, Step
+from epsilometer.watching.result import document_of
 from epsilometer.watching.settings import Settings
 
 EVIL = "<script>alert(1)</script>"
@@ -35,8 +35,9 @@ def store_watch(where: Path, noise: float = 1.0, trainings: int = 1, **changed: 
             monitor.take(Step(number, coins + rng.normal(0, noise, 200), coins, 1.0, 1.0))
         monitor.take(Checked(number, [{"name": "sampler", "status": "passed", "reason": EVIL}]))
         monitor.take(Ended(number, 0, [[1.0, 0.1, 20]]))
-    found = {"schema": 1, "command": ["python", "train.py", EVIL], "exit_code": 0, "begun": "now", "seconds": 2.0}
-    document = json_values({**found, **_document(monitor), **changed})
+    command = ["python", "train.py", EVIL]
+    found = document_of(monitor, command=command, exit_code=0, begun="now", seconds=2.0)
+    document = json_values({**found, **changed})
     (where / "result.json").write_text(json.dumps(document))
     return where
 

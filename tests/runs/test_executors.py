@@ -212,7 +212,7 @@ def test_a_plan_that_cannot_travel_is_refused() -> None:
 def test_a_script_without_a_guard_is_told(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "from epsilometer.auditing import Local, run, spec_from_dict\n"
+        "from epsilometer.auditing import run, spec_from_dict\nfrom epsilometer.runs import Local\n"
         "run(spec_from_dict({'training': {'steps': 2}, 'audit': {'trials': 5}}).plan(), executor=Local(1))\n"
     )
     shown = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
@@ -226,7 +226,7 @@ def test_workers_end_with_a_killed_driver(tmp_path: Path) -> None:
     script = tmp_path / "driver.py"
     script.write_text(
         "import multiprocessing\n"
-        "from epsilometer.auditing import Local, run, spec_from_dict\n"
+        "from epsilometer.auditing import run, spec_from_dict\nfrom epsilometer.runs import Local\n"
         "if __name__ == '__main__':\n"
         "    spec = {'training': {'steps': 1_000_000}, 'audit': {'trials': 5}}\n"
         "    spec['claim'], spec['training']['noise_multiplier'] = {'epsilon': 4.0}, 30.0\n"

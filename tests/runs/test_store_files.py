@@ -436,7 +436,7 @@ def test_a_journal_that_nobody_of_ours_has_written_is_refused(tmp_path: Path) ->
 
 
 # --------------------------------------------------------------------------------- a full disk, and an early end
-MAKE = "import sys; from epsilometer.auditing import SqliteStore; SqliteStore(sys.argv[1]).close()"
+MAKE = "import sys; from epsilometer.runs import SqliteStore; SqliteStore(sys.argv[1]).close()"
 
 
 @pytest.mark.parametrize("room", [0, 1, 4096, 5000, 8192, 12288, 16000])

@@ -98,6 +98,7 @@ def _write(cells: list[Cell], out: Path, seed: int) -> None:
     figure = false_alarms(cells)
     document = json_values(
         {
+            "kind": "calibration",
             "schema": SCHEMA,
             "seed": seed,
             "cells": [cell.to_dict() for cell in cells],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import enum
+import functools
 import json
 import shlex
 import sys
@@ -11,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -85,11 +87,8 @@ def watch(
     - `epsilometer watch --require consistent --out audit -- python -m mypackage.train`
     """
     from epsilometer import checks
-    from epsilometer.report.report_file import write_report
-    from epsilometer.runs.store import now
     from epsilometer.watching.checks.names import JAX, NAMES
     from epsilometer.watching.launch.run import NotStarted, follow
-    from epsilometer.watching.monitor import Monitor
     from epsilometer.watching.settings import MOST, Settings
 
     if "--" not in sys.argv:
@@ -105,8 +104,8 @@ def watch(
         checks.real("delta", delta, above=0, below=1)
     if seed is not None:
         checks.whole("seed", seed, least=0)
-    monitor, begun, clock = Monitor(confidence, delta, ignore or ()), now(), time.monotonic()
-    display = _Display(monitor, stop_when_known)
+    display = _Display(confidence, delta, ignore or (), stop_when_known)
+    begun, clock = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), time.monotonic()
     with _directory(out) as directory:
         settings = Settings(number, canaries.value, seed)
         ended = follow(command, directory, settings, sys.stdout.fileno(), display.look)
@@ -116,26 +115,40 @@ def watch(
         display.finish(ended)
         if display.broken:
             return ended if ended or require is None else TOO_WEAK
+        monitor = display.monitor
         if out is not None:
-            times = {"begun": begun, "seconds": round(time.monotonic() - clock, 3)}
-            found = {"schema": 1, "command": list(command), "exit_code": ended, **times, **_document(monitor)}
-            document = _plain(found)
+            from epsilometer.report.report_file import write_report
+            from epsilometer.watching.result import document_of
+
+            seconds = round(time.monotonic() - clock, 3)
+            document = document_of(monitor, command=command, exit_code=ended, begun=begun, seconds=seconds)
             (directory / RESULT).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
             write_report(directory, document)
-    if ended == 0 and require is None and "violated" in _outcomes(monitor):
-        say("epsilometer: the exit code is the command's own, 0; with --require not-violated it would be 1")
-    return _exit_code(ended, monitor, require)
+    if ended or require is None:
+        if ended == 0 and monitor.violated:
+            say("epsilometer: the exit code is the command's own, 0; with --require not-violated it would be 1")
+        return ended
+    if monitor.violated:
+        return VIOLATED
+    return TOO_WEAK if require is Required.CONSISTENT and not monitor.supported else 0
 
 
 class _Display:
     """Says on stderr what happens, in few lines: the terminal belongs to the script."""
 
-    def __init__(self, monitor: Monitor, stop: bool) -> None:
-        self._monitor, self._stop = monitor, stop
+    def __init__(self, confidence: float, delta: float | None, ignored: Sequence[str], stop: bool) -> None:
+        self._asked, self._stop = (confidence, delta, ignored), stop
         self._due: dict[int, float] = {}
         self._refuted: set[int] = set()
         self._damaged = 0  # lines of recordings that are none
         self.broken = ""  # what went wrong in the audit; the command goes on
+
+    @functools.cached_property
+    def monitor(self) -> Monitor:
+        """Made when the command runs: what it needs takes longer to load than the command to start."""
+        from epsilometer.watching.monitor import Monitor
+
+        return Monitor(*self._asked)
 
     def look(self, follower: Follower) -> bool:
         """Take up what is new; True once a refuted training is to be stopped."""
@@ -147,7 +160,7 @@ class _Display:
         return self._stop and bool(self._refuted)
 
     def _take_up(self, follower: Follower) -> None:
-        changed = [self._monitor.take(record, source) for source, record in follower.new()]
+        changed = [self.monitor.take(record, source) for source, record in follower.new()]
         self._damaged = follower.damaged
         for one in {id(one): one for one in changed if one is not None}.values():
             self._remark(one)
@@ -156,10 +169,10 @@ class _Display:
         """The last word on each training; or why there is none."""
         from epsilometer.watching.checks.names import FAILED, IGNORED
 
-        monitor = self._monitor
         if self.broken:
             say(f"epsilometer: the audit failed, and the command went on without it ({self.broken})")
             return
+        monitor = self.monitor
         if self._damaged:
             monitor.failures.append(f"{self._damaged} lines of the recordings make no sense, and were left out")
         for why in monitor.failures:
@@ -198,45 +211,8 @@ class _Display:
             say(f"epsilometer: {name}: step {one.process.steps}, e-value {e_value(one.process.log_e_value)}, {limit}")
 
     def _name(self, one: Watched) -> str:
-        several = len({watched.pid for watched in self._monitor}) > 1
+        several = len({watched.pid for watched in self.monitor}) > 1
         return f"training {one.made.training}" + (f" of process {one.pid}" if several else "")
-
-
-def _exit_code(ended: int, monitor: Monitor, require: Required | None) -> int:
-    """The command's own, unless it is 0 and something is required."""
-    if ended != 0 or require is None:
-        return ended
-    outcomes = _outcomes(monitor)
-    if "violated" in outcomes:
-        return VIOLATED
-    supported = bool(outcomes) and all(outcome == "consistent" for outcome in outcomes)
-    weak = not supported or bool(monitor.failures) or any(one.faults for one in monitor)
-    return TOO_WEAK if weak and require is Required.CONSISTENT else 0
-
-
-def _outcomes(monitor: Monitor) -> list[str]:
-    return [one.verdict().outcome.value for one in monitor]
-
-
-def _document(monitor: Monitor) -> dict[str, Any]:
-    from epsilometer.report import versions
-    from epsilometer.watching.figures import figures_of
-
-    trainings: Sequence[dict[str, Any]] = [one.to_dict() for one in monitor]
-    return {
-        "libraries": [{"name": one.library, "version": one.version} for one in monitor.libraries],
-        "processes": [{"pid": one.pid, "argv": one.argv, "python": one.python} for one in monitor.processes.values()],
-        "failures": monitor.failures,
-        "trainings": trainings,
-        "figures": {name: figure.to_dict() for name, figure in figures_of(monitor).items()},
-        "versions": versions(),
-    }
-
-
-def _plain(document: dict[str, Any]) -> Any:
-    from epsilometer.json_values import json_values
-
-    return json_values(document)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ def to_json(result: AuditResult) -> dict[str, Any]:
     plan, verdict, limit = result.plan, result.verdict, result.noise_limit
     headline = headline_of(result)
     document = {
+        "kind": plan.kind,
         "schema": SCHEMA,
         "headline": str(headline),
         "quote": headline.quote,

@@ -88,6 +88,7 @@ def membership_to_json(result: MembershipResult, command: str = "") -> dict[str,
     if pictures is not None:
         figures["exposed"] = pictures.to_dict()
     document = {
+        "kind": plan.kind,
         "schema": SCHEMA,
         "membership": True,
         "warning": OF_MEMBERS,

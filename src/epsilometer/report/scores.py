@@ -31,8 +31,8 @@ def write_scores(target: Path, run: StoredRun, results: Results) -> int:
     Of a run that is finished, those that were judged: workers may have been ahead when it stopped.
     """
     require_new("export", target)
-    if run.plan["evidence"] not in KINDS:
-        expected = "a run whose trials are scores (those of a membership run are signals of models)"
+    if run.kind != "audit":
+        expected = f"an audit, whose trials are scores (those of a run of kind {run.kind} are not)"
         raise InvalidInput("export", str(target), expected, "epsilometer membership --scores writes its scores")
     kind = KINDS[run.plan["evidence"]]
     results = require_scores(results, run.plan["adversary"]["name"], kind.scores_a_trial, OF_A_STORE)

@@ -91,6 +91,7 @@ def write_rows(out: Path, of: Reproduction, settings: dict[str, Any], rows: Sequ
     if _may_write(out / PICTURE, is_sealed):
         texts[PICTURE] = sealed(svg(figure, alone=True))
     document = {
+        "kind": "ladder" if of.name == "ladder" else "reproduction",
         "schema": SCHEMA,
         "name": of.name,
         "summary": of.summary,

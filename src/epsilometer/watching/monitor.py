@@ -320,6 +320,17 @@ class Monitor:
                 return self._of_training(record, self.trainings.get((source, record.training)))
         return None
 
+    @property
+    def violated(self) -> bool:
+        """Is one of the trainings?"""
+        return any(one.verdict().outcome.value == "violated" for one in self)
+
+    @property
+    def supported(self) -> bool:
+        """Are all of them consistent, and nothing left out or failed?"""
+        consistent = all(one.verdict().outcome.value == "consistent" and not one.faults for one in self)
+        return bool(self.trainings) and consistent and not self.failures
+
     def why_nothing(self, code: int) -> str:
         """Why a command that ended with this exit code has no training here."""
         failed = f" (the command ended with exit code {code})" if code else ""

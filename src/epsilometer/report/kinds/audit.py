@@ -27,10 +27,6 @@ LIMITS = (
 )
 
 
-def is_of(document: Document) -> bool:
-    return "plan_sha256" in document and "lower_bound" in document
-
-
 def page(document: Document) -> Page:
     figures = figures_in(document)
     subject = document["plan"].get("subject", {})

@@ -10,10 +10,6 @@ from epsilometer.report.page import Drawn, Facts, Numbers, Page, Points, Section
 Document = dict[str, Any]
 
 
-def is_of(document: Document) -> bool:
-    return "cells" in document
-
-
 def page(document: Document) -> Page:
     cells = document["cells"]
     alpha, certified = cells[0]["alpha"], [cell for cell in cells if cell["kind"] == "certified"]

@@ -51,10 +51,6 @@ _SECTIONS = (
 )
 
 
-def is_of(document: Document) -> bool:
-    return document.get("kind") == "instances"
-
-
 def page(document: Document) -> Page:
     figures = figures_in(document)
     drawn = [Section(title, [Drawn(figures[name])]) for name, title in _SECTIONS if name in figures]

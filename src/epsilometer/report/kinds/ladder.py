@@ -15,10 +15,6 @@ LIMITS = (
 )
 
 
-def is_of(document: Document) -> bool:
-    return document.get("name") == "ladder" and "rows" in document
-
-
 def page(document: Document) -> Page:
     data = document["settings"].get("data", {}).get("name", "")
     title = f"Ladder of adversaries{' on ' + data if data else ''}"

@@ -21,10 +21,6 @@ LIMITS = (
 )
 
 
-def is_of(document: Document) -> bool:
-    return document.get("membership") is True
-
-
 def page(document: Document) -> Page:
     figures = figures_in(document)
     best = next(one for one in document["attacks"] if one["name"] == document["strongest"])

@@ -15,10 +15,6 @@ LIMITS = (
 )
 
 
-def is_of(document: Document) -> bool:
-    return "rows" in document and document.get("name") != "ladder"
-
-
 def page(document: Document) -> Page:
     if document["name"] == "sweep":
         return cells_page(document, "Sweep", "One training with several settings", None, (_EACH,))

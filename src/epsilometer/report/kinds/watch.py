@@ -19,10 +19,6 @@ LIMITS = (
 _WORST = ("violated", "inconclusive", "consistent")
 
 
-def is_of(document: Document) -> bool:
-    return "trainings" in document and "exit_code" in document
-
-
 def page(document: Document) -> Page:
     trainings = document["trainings"]
     figures = figures_in(document)
