@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from epsilometer.bounds.result import Kind, LowerBound
-from epsilometer.bounds.strength import area_under_curve
+from epsilometer.bounds.strength import EITHER, SHAPES, area_under_curve
 from epsilometer.claims import Claim, PointClaim, StepClaim
 from epsilometer.rounding import confidence, down, percent, simulated, up
 
@@ -25,8 +25,8 @@ _NO_PROOF = "A lower bound is no proof of privacy: a stronger attack may prove m
 _MEANING = {
     "violated": "A certified test refutes the claim. A training that keeps its claim is accused like this with "
     "probability {alpha:.3g} at most.",
-    "consistent": "No violation was found, and this audit would have seen an attack twice as strong. That is no proof "
-    "of privacy: a stronger adversary, or other data, may show more.",
+    "consistent": "No violation was found, and this audit would probably have seen an attack twice as strong, "
+    f"{EITHER}. That is no proof of privacy: a stronger adversary, or other data, may show more.",
     "inconclusive": "No violation was found, but the audit was too weak to say more. This is no sign of privacy.",
 }
 
@@ -129,7 +129,7 @@ def _found(verdict: Verdict, claim: Claim, lower: LowerBound, attack: str) -> st
         return f"{what} {sure}, {'though its point alone is not, ' if spared else ''}by {attack}"
     if verdict.outcome.value == "consistent" and verdict.power is not None:
         caught = simulated(verdict.power)
-        strong = f"an audit like this catches one twice as strong in {caught} of cases"
+        strong = f"an audit like this catches one twice as strong in {caught} of cases ({SHAPES})"
         return f"no violation of {what} was found by {attack}; {strong}"
     return f"{what} was tested by {attack}; {verdict.reason}"
 

@@ -20,6 +20,7 @@ from epsilometer.adversaries.target import STATISTICS
 from epsilometer.auditing import Plan, choose_adversary, decide, run
 from epsilometer.auditing.per_step import ComposedSteps
 from epsilometer.bounds import Kind, attack_strength, eps_opt
+from epsilometer.bounds.strength import EITHER
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Evidence
 from epsilometer.figures import Figure, Grid, Ladder, Rung
@@ -76,7 +77,7 @@ def ladder_headline(plan: Plan, rows: Sequence[Row]) -> Headline:
     if by:
         verdict, first = "violated", f"{what} is refuted by {', '.join(by)}, with {sure}"
     elif able:
-        strong = f"of these, {', '.join(able)} would have refuted it if twice as strong"
+        strong = f"of these, {', '.join(able)} would probably have refuted it if twice as strong ({EITHER})"
         verdict, first = "consistent", f"no violation of {what} was found by {len(played)} adversaries; {strong}"
     else:
         weak = "none was strong enough to say more; run more trials"
