@@ -150,7 +150,8 @@ def _strength(claim: Claim, evidence: Evidence | None) -> str:
         return "what was counted"
     area = area_under_curve(evidence.as_pairs())
     limit = claim.strongest if isinstance(claim, StepClaim) else claim
-    allowed = float(np.trapezoid(limit.max_tpr(_RATES, evidence.group_size), _RATES))
+    rates = limit.max_tpr(_RATES, evidence.group_size)
+    allowed = float(np.mean((rates[1:] + rates[:-1]) / 2.0))  # np.trapezoid is not in numpy 1.26
     return (
         f"an attack that picks the member out of two {percent(area)} of the time "
         f"(guessing: 50 %, the claim allows {percent(allowed)})"
