@@ -27,8 +27,8 @@ _MEANING = {
     "violated": "A certified test refutes the claim. A training that keeps its claim is accused like this with "
     "probability {alpha:.3g} at most.",
     "consistent": "No violation was found, and an audit like this catches an attack twice as strong in {power} of "
-    f"cases or more, by simulation, {EITHER}. That is no proof of privacy: a stronger adversary, or other data, may show "
-    "more.",
+    f"cases or more, by simulation, {EITHER}. That is no proof of privacy: a stronger adversary, or other data, may "
+    "show more.",
     "inconclusive": "No violation was found, but the audit was too weak to say more. This is no sign of privacy.",
 }
 
