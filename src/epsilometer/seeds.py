@@ -28,6 +28,7 @@ class Stream(enum.IntEnum):
     CLIP_NORM = 9  # the training whose gradient norms choose a clip norm
     UTILITY = 10  # trainings that tell how good models are
     DRAWING = 11  # the game of a trial, where every trial has another
+    TIMING = 12  # trials that tell how many fit into a time
     QUERYING = 20  # noisy copies of records that a label-only attack asks about
     SPLITTING = 21  # which records are tossed for, and which are in no model
     INSTANCES = 30  # trainings that tell what each record costs, and which records are looked at

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,10 +16,16 @@ import pytest
 
 import epsilometer
 from epsilometer.accounting import DpSgd
-from epsilometer.auditing import OutOfBudget, Plan, run
-from epsilometer.auditing.budget import MOST, Deadline, coarse, trials_that_fit
+from epsilometer.auditing import OutOfBudget, Plan, budget, run
+from epsilometer.auditing.budget import MOST, Deadline, coarse, trials_that_fit, within
 from epsilometer.errors import InvalidInput
+from epsilometer.evidence import IN, OUT, Trial
+from epsilometer.runs import MemoryStore
+from epsilometer.runs.executors import Inline
+from epsilometer.runs.executors.executor import Job
+from epsilometer.runs.groups import Played
 from epsilometer.runs.progress import Snapshot
+from epsilometer.seeds import seed_of
 
 DATA = (np.random.default_rng(0).normal(size=(40, 5)), np.arange(40) % 2)
 PROMISE = DpSgd(sample_rate=1.0, noise_multiplier=1.0, steps=1)
@@ -116,3 +126,53 @@ def test_a_budget_cannot_be_continued(tmp_path: Path) -> None:
 
 def test_round_numbers_are_no_larger_and_lose_little() -> None:
     assert all(0.6 * count <= coarse(count) <= count for count in range(20, 20_000))
+
+
+class Telling:
+    """Trials of a training that leaks nothing, whose run time tells the scores: it is long where they look like a leak.
+    Then few trials fit, and all of those were timed."""
+
+    most, pairs = 1000, 32  # trials of a world; and those that are timed last
+    seconds = 100.0
+
+    @classmethod
+    def excess(cls, seed: int, pairs: int) -> float:
+        """How many standard deviations the in-world lies above the other."""
+        outs, ins = (np.random.default_rng(seed_of(seed, world)).normal(size=cls.most) for world in (OUT, IN))
+        return float((ins - outs)[:pairs].sum() / math.sqrt(2 * pairs))
+
+    @classmethod
+    def play_group(cls, job: Job, trials: Sequence[Trial]) -> Played:
+        long = len(trials) == 2 * cls.pairs and cls.excess(job.work.seed, cls.pairs) > 1.6449
+        return Played(trials, {}, len(trials) * (0.008 * cls.seconds if long else 1e-4))
+
+
+def test_a_run_time_that_tells_the_score_chooses_no_trials(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials were timed that were judged later, and their number followed their scores: 7.7 % false alarms at 5 %."""
+    monkeypatch.setattr(budget, "play_group", Telling.play_group)
+    monkeypatch.setattr(budget, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+    numbers, refuted, audits = set(), 0, 1500
+    for seed in range(audits):
+        asked = replace(plan, seed=seed, trials=Telling.most)
+        count = within(asked, Deadline(Telling.seconds, 0.0), MemoryStore(), Inline()).planned_trials
+        numbers.add(count)
+        refuted += Telling.excess(seed, count) > 1.6449  # a test at 5 %, for any number that is fixed beforehand
+    assert numbers == {30, Telling.most}
+    assert refuted / audits < 0.067  # three standard deviations over 5 %
+
+
+def test_trials_that_are_timed_are_not_judged() -> None:
+    seeds: list[int] = []
+
+    def noted(data: Any, seed: int) -> Any:
+        seeds.append(seed)
+        return train(data, seed)
+
+    found = audit(noted, budget_seconds=600.0, trials=20)
+    with_timing = Counter(seeds)
+    seeds.clear()
+    audit(noted, trials=20, noise_limit=False)
+    timed = with_timing - Counter(seeds)
+    assert found.plan.planned_trials == 20
+    assert timed
+    assert not set(timed) & set(seeds)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from program import Shown, in_process
 
 from epsilometer import __version__
+from epsilometer.bounds.catalogue import BOUNDS
 from epsilometer.cli.scores import parse_scores
 from epsilometer.errors import InvalidInput
 
@@ -424,6 +425,18 @@ def test_calibrate_writes_a_page(tmp_path: Path) -> None:
     cells = json.loads((tmp_path / "calibration.json").read_text())["cells"]
     assert len(cells) == len((tmp_path / "calibration.md").read_text().splitlines()) - 2
     assert (tmp_path / "calibration.svg").read_text().startswith("<svg")
+
+
+def test_calibrate_measures_all_bounds_that_it_can() -> None:
+    """It ended with exit code 2 after half of them: a Gaussian family has no ε at δ = 0."""
+    shown = in_process("calibrate", "--repetitions", "1", "--trials", "20", "--json")
+    assert shown.returncode == 0
+    measured = {cell["bound"] for cell in json.loads(shown.stdout)["cells"]}
+    assert measured == {*BOUNDS} - {"clopper-pearson", "gaussian", "one-run-gaussian"}
+    assert "not measured: clopper-pearson (takes counts, and here are scores); gaussian (holds for" in shown.stderr
+    refused = in_process("calibrate", "--bound", "gaussian")
+    assert refused.returncode == 2
+    assert "gaussian holds for Gaussian mechanisms, and none is measured here" in refused.stderr
 
 
 def test_calibrate_writes_through_no_link(tmp_path: Path) -> None:

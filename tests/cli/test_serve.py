@@ -300,6 +300,24 @@ def test_browsers_that_do_not_wait_for_their_answer(tmp_path: Path) -> None:
     assert told.splitlines() == [f"showing the runs in {tmp_path}; Ctrl-C ends it", "ended"]
 
 
+def test_clients_that_leave_while_they_are_answered(tmp_path: Path) -> None:
+    """SIGPIPE ended the server: the program has it as other tools do, for `| head`."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "report.html").write_text("<p>" + "x" * 20_000_000)
+    with serving(tmp_path) as page:
+        (key,) = page.listed()
+        asked = f"GET /run/{key}/report.html HTTP/1.1\r\nHost: {page.host}\r\n\r\n".encode()
+        for read in (0, 1000):  # one leaves at once, another with a part of the answer
+            for _ in range(3):
+                with socket.create_connection((page.host, page.port), timeout=30) as connection:
+                    connection.sendall(asked)
+                    connection.recv(read)
+            assert page.ask().code == 200
+        assert page.process.poll() is None
+        page.process.send_signal(signal.SIGINT)
+        assert "Traceback" not in page.process.communicate(timeout=30)[1]
+
+
 def test_a_page_that_cannot_be_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A mistake of ours, with a name from outside in it: one line, and the server goes on."""
     folder = Folder(tmp_path)

@@ -1,8 +1,9 @@
 """As many trials as a time allows, chosen before any score is looked at: choosing by scores would be another test.
 
-A few trainings are timed and their scores thrown away; what fits into a part of the time is the plan. If trainings then
-take longer than the first ones, the audit ends without a verdict. That can only prevent accusations, so a claim that
-holds is still refuted with probability 1 − confidence at most.
+A few trainings are timed that have seeds of their own and are not judged: if run times tell scores, judged ones would
+choose their own number. What fits into a part of the time is the plan. If trainings then take longer than those that
+were timed, the audit ends without a verdict. That can only prevent accusations, so a claim that holds is still refuted
+with probability 1 − confidence at most.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from epsilometer.runs.executors.child import isolated
 from epsilometer.runs.executors.executor import Job, play_group
 from epsilometer.runs.progress import Progress, Snapshot
 from epsilometer.runs.store import Store
+from epsilometer.seeds import Stream, seed_of
 
 SHARE = 0.7  # of the time that is planned; the rest is for judging, and for trainings that take longer
 MOST = 2000  # trials of a world, where nobody says how many at most
@@ -66,8 +68,9 @@ class Deadline:
 def within(plan: Plan, deadline: Deadline, store: Store, executor: Executor) -> Plan:
     """The plan with as many trials as fit; what was prepared for it is kept in the store."""
     prepared = isolated(plan.safeguards, "preparing the attack", plan.prepare)
+    timed = replace(plan, seed=int(seed_of(plan.seed, Stream.TIMING).generate_state(1)[0]))
     begun = time.perf_counter()
-    cost, spent = isolated(plan.safeguards, "the training", _timed, Job.of(plan, prepared), deadline.seconds)
+    cost, spent = isolated(plan.safeguards, "the training", _timed, Job.of(timed, prepared), deadline.seconds)
     start = max(0.0, time.perf_counter() - begun - spent) if plan.safeguards.travels else 0.0
     workers = _workers(plan, executor)
     before = start  # until the first scored trial

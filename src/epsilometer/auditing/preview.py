@@ -12,10 +12,9 @@ import numpy as np
 from scipy import special
 
 from epsilometer.auditing.plan import MOST_TRIALS, Plan
-from epsilometer.auditing.verdict import ENOUGH_POWER, FAULT, FEWEST_TRIALS
+from epsilometer.auditing.verdict import ENOUGH_POWER, FEWEST_TRIALS, least_power
 from epsilometer.bounds import EProcess, Kind, OneRunPoint, attack_strength
 from epsilometer.bounds.strength import area_under_curve
-from epsilometer.claims import GaussianClaim
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Evidence, PairedRuns
 from epsilometer.runs.executors.child import isolated
@@ -58,10 +57,11 @@ class Pilot:
 
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """The cost of a plan, the most that it could prove, and what it can be expected to show.
+    """The cost of a plan, the most that it could certify, and what it can be expected to show.
 
-    `power` is that of a verdict: the probability of refuting the claim by an attack twice as strong as the pilot's, for
-    its least strength (`power`) and for the likely one (`likely_power`); none without a pilot. `needed_trials` of each
+    `power` is that of a verdict: the probability of refuting the claim by an attack twice as strong as the pilot's (the
+    lower of those for Gaussian and for randomized-response scores), for its least strength (`power`) and for the likely
+    one (`likely_power`); none without a pilot. `needed_trials` of each
     world are enough for `consistent`, also after a pilot that was luckier than four of five and in an audit that is
     unluckier; none where no number is.
     """
@@ -210,17 +210,16 @@ def _power(plan: Plan, scores: int, strength: float, trials: int, sure: float = 
     """As the verdict computes it (see verdict.py): of the strength, an audit of so many trials would know a part."""
     best = _always_right(plan, trials, scores)
     known = attack_strength(_normal_scores(strength, best), sure)
-    method, sizes = plan.planned_method.as_seen_by(best), best.sizes
-    power: float = method.power(
+    return least_power(
+        plan.planned_method.as_seen_by(best),
         plan.claim,
-        GaussianClaim(FAULT * known, plan.relation),
-        out_trials=sizes["out"],
-        in_trials=sizes["in"],
+        known,
+        out_trials=best.sizes["out"],
+        in_trials=best.sizes["in"],
         confidence=plan.confidence,
         group_size=best.group_size,
         **({} if _is_quick(plan) else {"repetitions": SIMULATED}),
     )
-    return power
 
 
 def _is_quick(plan: Plan) -> bool:

@@ -38,7 +38,7 @@ from epsilometer.bounds.step_process import (
     bet_on_steps,
     share_refuted_in_steps,
 )
-from epsilometer.bounds.strength import attack_strength
+from epsilometer.bounds.strength import attack_strength, attacks_of_strength
 from epsilometer.bounds.thresholds import BestOnSame, Fixed, Split, ThresholdStrategy, UnionBound
 
 __all__ = [
@@ -73,6 +73,7 @@ __all__ = [
     "ThresholdStrategy",
     "UnionBound",
     "attack_strength",
+    "attacks_of_strength",
     "bailey",
     "bayesian",
     "bet_on_steps",

@@ -19,7 +19,7 @@ from epsilometer import checks
 from epsilometer.bounds.catalogue import BOUNDS, Settings, bound_named
 from epsilometer.bounds.result import Kind
 from epsilometer.claims import Floats, PointClaim
-from epsilometer.errors import unknown_name
+from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import OneRun, PairedRuns
 from epsilometer.figures import AlarmRate, FalseAlarms
 
@@ -87,6 +87,13 @@ def constant() -> Mechanism:
     """One score only."""
     return Mechanism("constant scores", 0.0, 0.0, lambda _, n: (np.ones(n), np.ones(n)))
 
+
+_FAMILY = "holds for Gaussian mechanisms, and none is measured here"
+NOT_MEASURED = {
+    "clopper-pearson": "takes counts, and here are scores",
+    "gaussian": _FAMILY,
+    "one-run-gaussian": _FAMILY,
+}
 
 SHOWN = (
     least_favourable(0.0, 0.0),
@@ -163,10 +170,11 @@ def calibrate_bounds(
     checks.whole("repetitions", repetitions, least=1, most=10**7)
     checks.whole("trials", trials, least=2, most=10**7)
     checks.whole("seed", seed, least=0)
-    # Counts have no scores to draw, and a family has no mechanism here that belongs to it.
-    possible = [name for name in BOUNDS if name not in ("clopper-pearson", "one-run-gaussian")]
+    possible = [name for name in BOUNDS if name not in NOT_MEASURED]
     chosen = possible if bounds is None else list(dict.fromkeys(bounds))
     for name in chosen:
+        if name in NOT_MEASURED:
+            raise InvalidInput("bound", name, f"one of {', '.join(possible)}", f"{name} {NOT_MEASURED[name]}")
         if name not in possible:
             raise unknown_name("bound", name, possible)
     pairs = [(name, mechanism) for name in chosen for mechanism in mechanisms if _applies(name, mechanism)]

@@ -240,15 +240,31 @@ def log_wealth(counts: RightCounts, mu: float) -> Floats:
 def share_refuted_in_steps(
     claim: StepClaim, truth: Claim, steps: int, canaries: int, confidence: float, repetitions: int = 100, seed: int = 0
 ) -> float:
-    """The share of simulated trainings with independent canaries, each as strong as `truth`, that refute `claim`."""
-    if math.isinf(claim.strongest.mu) or not isinstance(truth, GaussianClaim):
+    """The share of simulated trainings with independent canaries, each as strong as `truth`, that refute `claim`.
+
+    Scores are Gaussian if `truth` is. Otherwise guesses are right as often as `truth` allows where both errors are as
+    frequent, clear ones and others: randomized response.
+    """
+    if math.isinf(claim.strongest.mu):
         return 0.0
     rng, mu = np.random.default_rng(seed), claim.strongest.mu
-    refuted = 0
+    wrong, refuted = _equal_errors(truth), 0
     for _ in range(repetitions):
         coins = rng.random((steps, canaries)) < 0.5
-        scores = rng.normal(coins * min(truth.mu, LARGEST_TRUTH), 1.0)
-        middle = np.full(steps, min(truth.mu, LARGEST_TRUTH) / 2)
-        counts = right_so_far(scores, coins, middle)
+        if isinstance(truth, GaussianClaim):
+            scores = rng.normal((coins - 0.5) * min(truth.mu, LARGEST_TRUTH), 1.0)
+        else:
+            guesses = np.where(rng.random(coins.shape) < wrong, ~coins, coins)
+            scores = np.where(guesses, 1.0, -1.0) * rng.random(coins.shape)
+        counts = right_so_far(scores, coins, np.zeros(steps))
         refuted += bool(log_wealth(counts, mu).max() >= -math.log1p(-confidence))
     return refuted / repetitions
+
+
+def _equal_errors(truth: Claim) -> float:
+    """The false-positive rate at which the false-negative rate is the same."""
+    low, high = 0.0, 0.5
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(truth.min_fnr(middle)) > middle else (low, middle)
+    return high

@@ -7,7 +7,12 @@ import math
 from scipy import special
 
 from epsilometer.attacks import area, area_limit
+from epsilometer.claims import GaussianClaim, PointClaim, Relation
 from epsilometer.evidence import PairedRuns
+
+# What a power assumes that is computed for both of `attacks_of_strength`, as said of a figure and without one.
+EITHER = "if scores are Gaussian or those of randomized response"
+SHAPES = "the lower of the figures for Gaussian and for randomized-response scores"
 
 
 def attack_strength(evidence: PairedRuns, confidence: float = 0.95) -> float:
@@ -23,6 +28,23 @@ def attack_strength(evidence: PairedRuns, confidence: float = 0.95) -> float:
     """
     low = area_limit(evidence.out_scores, evidence.in_scores, confidence)
     return max(0.0, math.sqrt(2.0) * float(special.ndtri(low)))
+
+
+def attacks_of_strength(
+    mu: float, times: float = 1.0, relation: Relation = Relation.ADD_REMOVE
+) -> tuple[GaussianClaim, PointClaim]:
+    """What two attacks attain that are `times` as strong as one whose area under the curve is that of μ.
+
+    The first has Gaussian scores, N(0, 1) and N(μ, 1): μ is multiplied. The second is randomized response, which
+    answers yes or no: the area is e^ε/(1 + e^ε), and ε is multiplied.
+
+    >>> gaussian, response = attacks_of_strength(0.485, times=2.0)
+    >>> round(gaussian.mu, 2), round(response.epsilon, 2)
+    (0.97, 1.1)
+    """
+    place = mu / math.sqrt(2.0)  # of the area, Φ(μ/√2); so ε is its logit
+    epsilon = float(special.log_ndtr(place) - special.log_ndtr(-place))
+    return GaussianClaim(times * mu, relation), PointClaim(times * epsilon, 0.0, relation)
 
 
 def area_under_curve(evidence: PairedRuns) -> float:

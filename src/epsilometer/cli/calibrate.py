@@ -38,11 +38,13 @@ def calibrate(
     - `epsilometer calibrate --repetitions 1000 --bound exact-rank --bound eprocess --out calibration`
     """
     from epsilometer import checks
-    from epsilometer.bounds.calibration import calibrate_bounds
+    from epsilometer.bounds.calibration import NOT_MEASURED, calibrate_bounds
 
     alpha = 1.0 - checks.confidence(confidence)
     if out is not None:
         _prepare(out)
+    if bound is None:
+        say("not measured: " + "; ".join(f"{name} ({why})" for name, why in NOT_MEASURED.items()))
 
     def progress(done: int, cells: int) -> None:
         say(f"measured: {done} of {cells}")

@@ -47,7 +47,7 @@ def _bar() -> Iterator[Callable[[Snapshot], None]]:
 
 @contextmanager
 def broken_pipes_are_errors() -> Iterator[None]:
-    """While trials are played: a worker that died breaks a pipe, and not us."""
+    """While trials are played, or clients served: who leaves at the other end breaks a pipe, and not us."""
     if not hasattr(signal, "SIGPIPE"):
         yield
         return

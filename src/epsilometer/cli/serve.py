@@ -32,6 +32,7 @@ def serve(
 
     - `epsilometer serve results --address 0.0.0.0 --port 8080 --allow-remote` shows them to everybody in the network.
     """
+    from epsilometer.cli.progress import broken_pipes_are_errors
     from epsilometer.several.folder import Folder
     from epsilometer.several.server import FolderServer
 
@@ -44,6 +45,7 @@ def serve(
         if server.remote:
             say("everybody who reaches this machine can read them")
         try:
-            server.serve_forever()
+            with broken_pipes_are_errors():  # of one answer, when a client leaves
+                server.serve_forever()
         except KeyboardInterrupt:
             say("ended")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from epsilometer.bounds.result import Kind, LowerBound
-from epsilometer.bounds.strength import area_under_curve
+from epsilometer.bounds.strength import EITHER, SHAPES, area_under_curve
 from epsilometer.claims import Claim, PointClaim, StepClaim
 from epsilometer.report.release import DO_NOT_RELEASE, is_refused
 from epsilometer.rounding import confidence, down, percent, simulated, up
@@ -26,8 +26,9 @@ _NO_PROOF = "A lower bound is no proof of privacy: a stronger attack may show mo
 _MEANING = {
     "violated": "A certified test refutes the claim. A training that keeps its claim is accused like this with "
     "probability {alpha:.3g} at most.",
-    "consistent": "No violation was found, and of Gaussian attacks twice as strong an audit like this catches {power} "
-    "or more, by simulation. That is no proof of privacy: a stronger adversary, or other data, may show more.",
+    "consistent": "No violation was found, and an audit like this catches an attack twice as strong in {power} of "
+    f"cases or more, by simulation, {EITHER}. That is no proof of privacy: a stronger adversary, or other data, may "
+    "show more.",
     "inconclusive": "No violation was found, but the audit was too weak to say more. This is no sign of privacy.",
 }
 
@@ -135,7 +136,7 @@ def _found(verdict: Verdict, claim: Claim, lower: LowerBound, attack: str) -> st
         return f"{what} {sure}, {'though its point alone is not, ' if spared else ''}by {attack}"
     if verdict.outcome.value == "consistent" and verdict.power is not None:
         caught = simulated(verdict.power)
-        strong = f"an audit like this catches one twice as strong in {caught} of cases"
+        strong = f"an audit like this catches one twice as strong in {caught} of cases ({SHAPES})"
         return f"no violation of {what} was found by {attack}; {strong}"
     return f"{what} was tested by {attack}; {verdict.reason}"
 
@@ -156,7 +157,8 @@ def _strength(claim: Claim, evidence: Evidence | None) -> str:
         return "what was counted"
     area = area_under_curve(evidence.as_pairs())
     limit = claim.strongest if isinstance(claim, StepClaim) else claim
-    allowed = float(np.trapezoid(limit.max_tpr(_RATES, evidence.group_size), _RATES))
+    rates = limit.max_tpr(_RATES, evidence.group_size)
+    allowed = float(np.mean((rates[1:] + rates[:-1]) / 2.0))  # np.trapezoid is not in numpy 1.26
     return (
         f"an attack that picks the member out of two {percent(area)} of the time "
         f"(guessing: 50 %, the claim allows {percent(allowed)})"

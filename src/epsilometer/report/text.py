@@ -7,6 +7,7 @@ import math
 from epsilometer.auditing import AuditResult, Plan, Preview
 from epsilometer.auditing.verdict import ENOUGH_POWER
 from epsilometer.bounds import Kind, Sequential
+from epsilometer.bounds.strength import SHAPES
 from epsilometer.report.details import utility_of
 from epsilometer.report.headline import headline_of, meaning
 from epsilometer.rounding import confidence, down, percent, simulated, up
@@ -78,10 +79,12 @@ def _power(preview: Preview) -> str:
     likely = f"such an audit catches an attack twice as strong in {simulated(preview.likely_power)} of cases"
     least = simulated(preview.power)
     if preview.has_power:
-        return f"{likely} ({least} for the least strength that the pilot allows)"
-    if preview.likely_power >= ENOUGH_POWER:
-        return f"{likely}, but the pilot is too small to be sure: {least}, if it was lucky"
-    return f"too little: {likely}, and {percent(ENOUGH_POWER)} are needed to say 'consistent'"
+        found = f"{likely} ({least} for the least strength that the pilot allows)"
+    elif preview.likely_power >= ENOUGH_POWER:
+        found = f"{likely}, but the pilot is too small to be sure: {least}, if it was lucky"
+    else:
+        found = f"too little: {likely}, and {percent(ENOUGH_POWER)} are needed to say 'consistent'"
+    return f"{found}; {SHAPES}"
 
 
 def _needed(preview: Preview) -> str:

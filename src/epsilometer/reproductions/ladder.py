@@ -21,6 +21,7 @@ from epsilometer.auditing import Plan, choose_adversary, decide, run
 from epsilometer.auditing.per_step import ComposedSteps
 from epsilometer.auditing.verdict import ENOUGH_POWER
 from epsilometer.bounds import Kind, attack_strength, eps_opt
+from epsilometer.bounds.strength import EITHER
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Evidence
 from epsilometer.figures import Figure, Grid, Ladder, Rung
@@ -79,7 +80,7 @@ def ladder_headline(plan: Plan, rows: Sequence[Row]) -> Headline:
         verdict, first = "violated", f"{what} is refuted by {', '.join(by)}, with {sure}. {DO_NOT_RELEASE[:-1]}"
     elif able:
         caught = f"is caught in {percent(ENOUGH_POWER)} of cases or more"
-        strong = f"a Gaussian attack twice as strong as that of {', '.join(able)} {caught}, by simulation"
+        strong = f"an attack twice as strong as that of {', '.join(able)} {caught}, by simulation, {EITHER}"
         verdict, first = "consistent", f"no violation of {what} was found by {len(played)} adversaries; {strong}"
     else:
         weak = "none was strong enough to say more; run more trials"

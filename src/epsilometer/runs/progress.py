@@ -14,7 +14,8 @@ from epsilometer.runs.tally import Tally
 _EVERY = 2.0  # seconds between two looks at what is shown, and
 _SHARE = 0.02  # of the time may go into them
 _FEWEST = 10  # trials of each world before the first
-_WINDOW, _SETTLED = 15.0, 1.0  # seconds over which the rate is taken, at most and at least
+_WINDOW, _SETTLED = 15.0, 1.0  # seconds over which the rate is taken, at most (if groups are not rarer) and at least
+_LONGEST = 0.5  # share of that time that the wait for one group may have
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Snapshot:
 
     done: int
     total: int
-    rate: float | None  # of late; none before it can be known: the first group includes compiling
+    rate: float | None  # of late; none before it can be known: the first groups include compiling
     found: str  # what is shown so far: it counts only if the trials may stop early
     found_at: int = 0  # after how many trials that was
     adversary: str = ""  # whose trials they are
@@ -75,9 +76,25 @@ class Reporter:
             self._cost = self._last_look - now
             self._found_at = tally.done
         self._past.append((now, tally.done))
-        while len(self._past) > 2 and now - self._past[1][0] > _WINDOW:
-            self._past.popleft()
-        since, done = self._past[0]
-        rate = (tally.done - done) / (now - since) if now - since > _SETTLED else None
         whose = tally.work.describe()
-        self._progress(Snapshot(tally.done, tally.total, rate, self._found, self._found_at, whose))
+        self._progress(Snapshot(tally.done, tally.total, self._rate(), self._found, self._found_at, whose))
+
+    def _rate(self) -> float | None:
+        """Trials a second over the longest time of late in which no wait for a group stands out.
+
+        Whoever plays compiles first: this process, then every worker that starts. A few trials after such a wait are
+        no rate; an audit of seconds was said to take two days.
+        """
+        past = self._past
+        now, done = past[-1]
+        longest, first = 0.0, None
+        for place in range(len(past) - 2, -1, -1):
+            longest = max(longest, past[place + 1][0] - past[place][0])
+            span = now - past[place][0]
+            if span > _SETTLED and longest <= _LONGEST * span:
+                first = place
+        for _ in range(first or 0):
+            past.popleft()  # what came before that does not come back
+        while len(past) > 2 and now - past[1][0] > max(_WINDOW, 3 * longest):
+            past.popleft()
+        return None if first is None else (done - past[0][1]) / (now - past[0][0])

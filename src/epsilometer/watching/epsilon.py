@@ -113,7 +113,7 @@ def promised(history: History, delta: float) -> UpperBound | None:
 
 
 def _at_least(history: History, factor: float, delta: float) -> float:
-    """ε of steps with `factor` times the stated noise. Of steps of several kinds, what all of them leak at least: with
+    """ε of steps with `factor` times the stated noise. Of steps of several kinds, that of the most private ones: with
     the most noise and the smallest rate that any has."""
     from epsilometer.accounting import DpSgd, epsilon_floor
 
