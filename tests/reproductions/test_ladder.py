@@ -69,7 +69,7 @@ def test_a_ladder_that_finds_a_violation_says_do_not_release_and_its_power_is_a_
     cells = ladder_of(plan).cells
     for verdict, said in (
         ("violated", ". Do not release. Quote ε ≥ "),
-        ("consistent", f"as that of {cells[0]['adversary']} is caught in 80 % of cases or more, by simulation."),
+        ("consistent", f"as that of {cells[0]['adversary']} is caught in 80 % of cases or more, by simulation, if"),
     ):
         rows = [Row(cells[0], None, 0.5, {"verdict": verdict, "together": 0.4})]
         short = ladder_headline(plan, rows)
