@@ -145,7 +145,7 @@ def test_the_page_on_runs_has_a_script_that_runs(tmp_path: Path) -> None:
     (script,) = blocks(page("runs.md"), "python")
     (tmp_path / "script.py").write_text(
         script.replace("Spec()", "spec_from_dict({'audit': {'trials': 20}})").replace(
-            "import Local, Spec,", "import Local, spec_from_dict,"
+            "import Spec,", "import spec_from_dict,"
         )
     )
     subprocess.run([sys.executable, "script.py"], cwd=tmp_path, check=True, timeout=120)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.errors import EvidenceMismatch, InvalidInput, RelationMismatch, unknown_name
 from epsilometer.figures import Curve, Drawable, TradeOff
 
@@ -98,7 +98,7 @@ class Claim(Drawable):
         rates = np.asarray(fpr, dtype=np.float64)
         if np.any(~((rates >= 0) & (rates <= 1))):
             raise InvalidInput("fpr", fpr, "rates in [0, 1]")
-        return self._group_max_tpr(rates, checks.group_size(group_size))
+        return self._group_max_tpr(rates, validate.group_size(group_size))
 
     def _group_max_tpr(self, rates: Floats, size: int) -> Floats:
         for _ in range(size):
@@ -115,7 +115,7 @@ class Claim(Drawable):
         >>> PointClaim(1.0, 0.0).allows(fpr=0.1, fnr=0.6)
         False
         """
-        checks.real("fnr", fnr, above=0, below=1, closed="[]")
+        validate.real("fnr", fnr, above=0, below=1, closed="[]")
         return bool(self.max_tpr(fpr, group_size) >= 1.0 - fnr)
 
     def curve(self, label: str = "", says: str = "claim", group_size: int = 1) -> Curve:
@@ -146,8 +146,8 @@ class PointClaim(Claim):
     relation: Relation = Relation.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        checks.epsilon(self.epsilon)
-        checks.delta(self.delta)
+        validate.epsilon(self.epsilon)
+        validate.delta(self.delta)
         object.__setattr__(self, "relation", Relation.of(self.relation))
 
     def _max_tpr(self, fpr: Floats) -> Floats:
@@ -162,7 +162,7 @@ class PointClaim(Claim):
         >>> PointClaim(1.0, 1e-5).epsilon_at(1e-5)
         1.0
         """
-        if checks.delta(delta) < self.delta or math.isinf(self.epsilon):
+        if validate.delta(delta) < self.delta or math.isinf(self.epsilon):
             return math.inf
         # The worst mechanism has δ(ε') = δ + (1−δ)(e^ε − e^ε')/(1 + e^ε) for ε' ≤ ε; all divided by e^ε.
         shrink = math.exp(-self.epsilon)
@@ -175,7 +175,7 @@ class PointClaim(Claim):
         >>> PointClaim(0.5, 1e-6).group(2)
         PointClaim(epsilon=1.0, delta=2.64...e-06, relation=<Relation.ADD_REMOVE: 'add-remove'>)
         """
-        checks.group_size(size)
+        validate.group_size(size)
         exponents = min(self.epsilon, 1e6) * np.arange(size) + (math.log(self.delta) if self.delta else -math.inf)
         delta = float(np.exp(np.minimum(exponents, 0.0)).sum())  # a summand over 1 makes the sum over 1
         return PointClaim(self.epsilon * size, min(delta, np.nextafter(1.0, 0.0).item()), self.relation)
@@ -204,7 +204,7 @@ class GaussianClaim(Claim):
     relation: Relation = Relation.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        if not (math.isinf(checks.real("mu", self.mu, above=0, closed="[]")) or self.mu <= LARGEST_MU):
+        if not (math.isinf(validate.real("mu", self.mu, above=0, closed="[]")) or self.mu <= LARGEST_MU):
             raise InvalidInput("mu", self.mu, f"at most {LARGEST_MU:g}, or infinity")
         object.__setattr__(self, "relation", Relation.of(self.relation))
 
@@ -219,7 +219,7 @@ class GaussianClaim(Claim):
 
     def delta_at(self, epsilon: float) -> float:
         """δ(ε) = Φ(−ε/μ + μ/2) − e^ε·Φ(−ε/μ − μ/2)."""
-        checks.epsilon(epsilon)
+        validate.epsilon(epsilon)
         if self.mu == 0:
             return 0.0
         if math.isinf(self.mu):
@@ -229,7 +229,7 @@ class GaussianClaim(Claim):
         return max(0.0, float(first) - second)
 
     def epsilon_at(self, delta: float) -> float:
-        checks.delta(delta)
+        validate.delta(delta)
         if self.mu == 0 or self.delta_at(0.0) <= delta:
             return 0.0
         if delta == 0 or math.isinf(self.mu):
@@ -249,8 +249,8 @@ class GaussianClaim(Claim):
         >>> round(GaussianClaim.through(4.377, 1e-5).mu, 3)
         1.0
         """
-        checks.epsilon(epsilon)
-        checks.real("delta", delta, above=0, below=1, remedy="a Gaussian curve has no point with δ = 0")
+        validate.epsilon(epsilon)
+        validate.real("delta", delta, above=0, below=1, remedy="a Gaussian curve has no point with δ = 0")
         if math.isinf(epsilon):
             return cls(math.inf, relation)
         low, high = 0.0, 1.0
@@ -296,7 +296,7 @@ class StepClaim(Claim):
     @classmethod
     def of_noise(cls, noise_multiplier: float, relation: Relation | str = Relation.ADD_REMOVE) -> StepClaim:
         """What a noise multiplier states: σ in N(0, (σC)²), added to a sum of gradients of norm C at most."""
-        checks.real("noise_multiplier", noise_multiplier, above=0, closed="[")
+        validate.real("noise_multiplier", noise_multiplier, above=0, closed="[")
         reach = sensitivity(Relation.of(relation))
         return cls(reach / noise_multiplier if noise_multiplier > 0 else math.inf, Relation.of(relation))
 
@@ -362,8 +362,8 @@ class CurveClaim(Claim):
         if len(set(lengths)) > 1 or not self.epsilons:
             raise InvalidInput("epsilons and deltas", lengths, "sequences of one length, at least 1")
         for epsilon, delta in zip(self.epsilons, self.deltas, strict=True):
-            checks.epsilon(epsilon)
-            checks.real("delta", delta, above=0, below=1, closed="[]")
+            validate.epsilon(epsilon)
+            validate.real("delta", delta, above=0, below=1, closed="[]")
         object.__setattr__(self, "relation", Relation.of(self.relation))
 
     def _max_tpr(self, fpr: Floats) -> Floats:
@@ -400,7 +400,7 @@ class CurveClaim(Claim):
         >>> CurveClaim((0.0, 1.0), (0.3, 0.1)).epsilon_at(0.1)
         1.0
         """
-        checks.delta(delta)
+        validate.delta(delta)
         order = np.argsort(self.epsilons, kind="stable")
         epsilons, deltas = np.asarray(self.epsilons)[order], np.asarray(self.deltas)[order]
         reached = np.flatnonzero(deltas <= delta)

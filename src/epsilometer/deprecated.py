@@ -31,3 +31,12 @@ def moved(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         return getattr(importlib.import_module(place), new or name)
 
     return find
+
+
+def renamed_attributes(cls: type, names: Mapping[str, str]) -> None:
+    """For a class of the user's own that defines an attribute under its old name: it has the new one too."""
+    for old, new in names.items():
+        if old in vars(cls) and new not in vars(cls):
+            words = f"{cls.__name__}.{old} is now {new}, and the old name will go with the next release"
+            warnings.warn(words, DeprecationWarning, stacklevel=4)
+            setattr(cls, new, vars(cls)[old])

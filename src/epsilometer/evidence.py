@@ -16,11 +16,11 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from epsilometer import attacks, checks
-from epsilometer.attacks import Interval, TruePositives
+from epsilometer import metrics, validate
 from epsilometer.claims import Floats, Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.figures import Drawable, ScoreHistograms
+from epsilometer.metrics import Interval, TruePositives
 from epsilometer.seeds import Stream, seed_of
 
 OUT, IN = int(Stream.OUT), int(Stream.IN)
@@ -46,7 +46,9 @@ class Counts:
 
     def __post_init__(self) -> None:
         for name in ("tp", "fp", "fn", "tn"):
-            count = checks.whole(name, getattr(self, name), least=0, most=10**12, remedy="counts are numbers of trials")
+            count = validate.whole(
+                name, getattr(self, name), least=0, most=10**12, remedy="counts are numbers of trials"
+            )
             object.__setattr__(self, name, count)
         if self.in_trials == 0:
             raise InvalidInput("tp + fn", 0, "at least one trial of the in-world")
@@ -157,11 +159,11 @@ class PairedRuns(Drawable):
 
     def auc(self, confidence: float = 0.95) -> Interval:
         """The area under the ROC curve: how often a member's score is the higher of two (see `attacks.area`)."""
-        return attacks.area(self.out_scores, self.in_scores, confidence)
+        return metrics.area(self.out_scores, self.in_scores, confidence)
 
     def balanced_accuracy(self, threshold: float | None = None, confidence: float = 0.95) -> Interval:
         """How often score > threshold is right, if both worlds are equally likely (see `attacks.balanced_accuracy`)."""
-        return attacks.balanced_accuracy(self.out_scores, self.in_scores, threshold, confidence)
+        return metrics.balanced_accuracy(self.out_scores, self.in_scores, threshold, confidence)
 
     def tpr_at(self, fpr: float, confidence: float = 0.95) -> TruePositives:
         """The true-positive rate at a false-positive rate, with exact limits that hold for both at once.
@@ -169,7 +171,7 @@ class PairedRuns(Drawable):
         >>> print(PairedRuns(range(1000), range(900, 1900)).tpr_at(0.01))
         TPR 0.910 (0.888 to 0.929, 95 %), true FPR at most 0.0183 (seen: 0.01), score > 989
         """
-        return attacks.tpr_at(self.out_scores, self.in_scores, fpr, confidence)
+        return metrics.tpr_at(self.out_scores, self.in_scores, fpr, confidence)
 
     def figure(self, threshold: float | None = None) -> ScoreHistograms:
         return ScoreHistograms.of(self.out_scores, self.in_scores, threshold)
@@ -309,10 +311,10 @@ class PerStep(CoinFlips):
         middle: float | None = None,
     ) -> None:
         super().__init__(scores, member, relation, group_size, in_order)
-        if steps is not None and len(self.scores) % checks.whole("steps", steps, least=1):
+        if steps is not None and len(self.scores) % validate.whole("steps", steps, least=1):
             raise InvalidInput("steps", steps, f"a number that divides that of scores, {len(self.scores)}")
         if middle is not None:
-            checks.real("middle", middle)
+            validate.real("middle", middle)
         object.__setattr__(self, "steps", steps)
         object.__setattr__(self, "middle", middle)
 
@@ -372,7 +374,7 @@ def toss_coins(seed: int, index: int, canaries: int) -> Coins:
 
 def _check_game(evidence: PairedRuns | CoinFlips | Counts) -> None:
     object.__setattr__(evidence, "relation", Relation.of(evidence.relation))
-    object.__setattr__(evidence, "group_size", checks.group_size(evidence.group_size))
+    object.__setattr__(evidence, "group_size", validate.group_size(evidence.group_size))
 
 
 def as_scores(argument: str, values: ArrayLike) -> Floats:

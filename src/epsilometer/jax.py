@@ -17,7 +17,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.errors import InvalidInput
 from epsilometer.watching.settings import EXTRA, MOST, Settings
 
@@ -96,13 +96,13 @@ def watch(
     `.audit` of what is returned (of a plan: of its `noise_addition_transform`) has `.verdict` and `.result()` at any
     time. At the end of the process lines on stderr say the verdict, unless `quiet`.
     """
-    checks.whole("canaries", canaries, least=1, most=MOST)
-    checks.real("confidence", confidence, above=0, below=1)
+    validate.whole("canaries", canaries, least=1, most=MOST)
+    validate.real("confidence", confidence, above=0, below=1)
     for name, value in (("noise_multiplier", noise_multiplier), ("clip_norm", clip_norm)):
         if value is not None:
-            checks.real(name, value, above=0)
+            validate.real(name, value, above=0)
     if seed is not None:
-        checks.whole("seed", seed, least=0)
+        validate.whole("seed", seed, least=0)
     settings = Settings(canaries, EXTRA, seed)
     if all(hasattr(what, part) for part in ("noise_addition_transform", "clipped_grad", "dp_event")):
         plan: T = _plan(what, noise_multiplier, clip_norm, settings, confidence, quiet)

@@ -15,7 +15,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.watching.checks.names import NAMES
 from epsilometer.watching.opacus.attach import Hooks
@@ -102,12 +102,12 @@ def watch(
     (without it the script's `target_delta`, else 1e-5); checks to `ignore` may fail, and are shown as ignored."""
     if not callable(getattr(engine, "make_private", None)):
         raise InvalidInput("engine", engine, "an opacus.PrivacyEngine", "watch it before make_private is called")
-    checks.whole("canaries", canaries, least=1, most=MOST)
-    checks.real("confidence", confidence, above=0, below=1)
+    validate.whole("canaries", canaries, least=1, most=MOST)
+    validate.real("confidence", confidence, above=0, below=1)
     if delta is not None:
-        checks.real("delta", delta, above=0, below=1)
+        validate.real("delta", delta, above=0, below=1)
     if seed is not None:
-        checks.whole("seed", seed, least=0)
+        validate.whole("seed", seed, least=0)
     for name in ignore:
         if name not in NAMES:
             raise unknown_name("ignore", name, NAMES)

@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 from epsilometer import DpSgd, account
-from epsilometer.accounting import ACCOUNTANTS, calibrate, compare, curve, epsilon_floor, floor, pld
+from epsilometer.accounting import ACCOUNTANTS, calibrate, compare, curve, epsilon_floor, pld, pld_lower
 from epsilometer.accounting.calibration import _calibrated
 from epsilometer.accounting.renyi import log_moment
 from epsilometer.claims import GaussianClaim, Relation
@@ -161,8 +161,8 @@ def test_the_floor_is_below_what_finer_bins_give(
 @pytest.mark.parametrize(("rate", "sigma", "width"), [(0.1, 1.386, 1e-3), (1e-4, 2.0, 5e-6), (0.3, 0.3, 0.005)])
 def test_intervals_are_a_post_processing_of_a_step(rate: float, sigma: float, width: float, replaced: bool) -> None:
     """Each has its true mass, and no more loss than seeing it tells; together they are everything."""
-    step = floor._Step(rate, 1.0 / sigma, replaced)
-    told = list(floor._intervals(step, width))
+    step = pld_lower._Step(rate, 1.0 / sigma, replaced)
+    told = list(pld_lower._intervals(step, width))
     assert sum(mass for _, mass in told) == pytest.approx(1.0, abs=1e-13)
     # e^-loss times its mass is the mass in the other world, or more: rounded down, never up.
     other = math.fsum(mass * math.exp(-multiple * width) for multiple, mass in told)

@@ -9,11 +9,11 @@ from scipy import stats
 
 from epsilometer import DpSgdTraining, Plan, PointClaim, Recipe
 from epsilometer.adversaries import Api, ShuffledLabel
-from epsilometer.attacks import area
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN, OUT
+from epsilometer.metrics import area
 from epsilometer.reproductions import REPRODUCTIONS, Session
 from epsilometer.reproductions.annamalai_shuffle import BATCH, plan_of, recipe_of
 from epsilometer.runs import Inline, MemoryStore, play

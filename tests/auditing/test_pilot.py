@@ -348,7 +348,7 @@ class Accuracy:
 
     threshold: float
     name: ClassVar[str] = "accuracy"
-    takes: ClassVar[type] = PairedRuns
+    evidence_type: ClassVar[type] = PairedRuns
 
     def bound(self, evidence: PairedRuns, *, delta: float, confidence: float) -> SimpleNamespace:
         counts = evidence.counts(self.threshold)

@@ -206,6 +206,6 @@ def test_a_report_prints_in_the_light_with_all_numbers(chromium: Any, pages: Any
 
 
 def _visible(text: str) -> str:
-    from epsilometer.visible import visible
+    from epsilometer.escape import visible
 
     return visible(text)

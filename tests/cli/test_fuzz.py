@@ -109,7 +109,7 @@ def plan_only(here: Callable[..., Shown], monkeypatch: pytest.MonkeyPatch) -> No
     ):  # fmt: skip
         monkeypatch.setattr(f"epsilometer.{name}", stop)
     monkeypatch.setattr("epsilometer.watching.launch.run.follow", lambda *_: 0)
-    monkeypatch.setattr("epsilometer.several.server.FolderServer.serve_forever", stop)
+    monkeypatch.setattr("epsilometer.overview.server.FolderServer.serve_forever", stop)
     monkeypatch.setattr(sys.stdout, "fileno", lambda: 1, raising=False)  # of the one that `here` has replaced
     monkeypatch.setattr(app_module, "app", typer.main.get_command(app_module.app))
     monkeypatch.setattr("epsilometer.data.digits", functools.cache(digits))

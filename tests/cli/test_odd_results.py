@@ -16,8 +16,8 @@ from fuzzing import controls, watched
 from program import Shown, in_process
 from test_watched_runs import store_watch
 
-from epsilometer.several.folder import Folder
-from epsilometer.several.pages import index_page, run_page
+from epsilometer.overview.folder import Folder
+from epsilometer.overview.pages import index_page, run_page
 
 SMALL = (
     '[data]\nname = "digits"\nclasses = [0, 1]\nper_class = 30\n[training]\nsample_rate = 0.5\nsteps = 5\n'

@@ -25,9 +25,9 @@ from stored import PLAN, planned, results, store_run
 
 from epsilometer.adversaries import Gradient
 from epsilometer.auditing import spec_from_dict
+from epsilometer.overview.folder import Folder
+from epsilometer.overview.server import FolderServer
 from epsilometer.runs import STORE, SqliteStore
-from epsilometer.several.folder import Folder
-from epsilometer.several.server import FolderServer
 
 EVIL = "<img src=x onerror=alert(1)>\x1b]0;owned\x07\u202e"
 MANY = 50_000  # pairs

@@ -13,8 +13,8 @@ from stored import store_run
 from test_diff import cells
 
 from epsilometer.json_values import json_values
-from epsilometer.several.folder import Folder
-from epsilometer.several.pages import index_page, run_page
+from epsilometer.overview.folder import Folder
+from epsilometer.overview.pages import index_page, run_page
 from epsilometer.watching.monitor import Monitor
 from epsilometer.watching.recording import Checked, Ended, MadePrivate, Step
 from epsilometer.watching.result import document_of

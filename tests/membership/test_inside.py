@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from epsilometer.attacks import area
 from epsilometer.errors import InvalidInput
 from epsilometer.membership import Seen, Signals, WhiteBoxAttack, WhiteBoxByRecord, attack_named, membership_from_dict
 from epsilometer.membership.inside import white_box, white_box_names
 from epsilometer.membership.learned import _relative
 from epsilometer.membership.runner import run_membership
+from epsilometer.metrics import area
 from epsilometer.training import Network, record_losses
 
 NETWORK = Network((5, 4, 3), "tanh")

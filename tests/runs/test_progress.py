@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from epsilometer.auditing import progress
 from epsilometer.cli.progress import _state
+from epsilometer.runs import progress
 from epsilometer.runs.progress import Reporter, Snapshot
 from epsilometer.runs.tally import Tally
 

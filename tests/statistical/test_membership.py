@@ -11,10 +11,10 @@ from noisy_bits import NoisyBits, numbered
 from repetitions import surprising
 from scipy import stats
 
-from epsilometer.attacks import TruePositives, share
 from epsilometer.data import Dataset
 from epsilometer.evidence import Coins
 from epsilometer.membership import Attack, GivenModel, LossAttack, MembershipPlan, Seen, run_membership
+from epsilometer.metrics import TruePositives, share
 
 ALPHA, REPETITIONS, EPSILON = 0.05, 400, 1.0
 

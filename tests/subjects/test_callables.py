@@ -162,7 +162,7 @@ def test_data_that_cannot_be_used_are_refused(given, words) -> None:
                                        Canaries(20, "records", "model")])  # fmt: skip
 def test_adversaries_of_records_play_against_any_function(adversary) -> None:
     plan = Plan(CallableTraining(noisy_here(), DATA), PointClaim(2.0, 1e-5), 1e-5, adversary,
-                trials=None if adversary.gives.worlds == (1,) else 3)  # fmt: skip
+                trials=None if adversary.evidence_type.worlds == (1,) else 3)  # fmt: skip
     assert run(plan).verdict.outcome is Outcome.INCONCLUSIVE
 
 

@@ -74,7 +74,7 @@ def plan_for(subject: DpSgdTraining, adversary: Adversary, **settings: Any) -> P
 
 def sides(adversary: Adversary, game: Game) -> tuple[Any, Any]:
     """Worlds 0 and 1, or the coins of two trainings."""
-    if adversary.gives is PairedRuns:
+    if adversary.evidence_type is PairedRuns:
         return OUT, IN
     coins = np.arange(game.scores) % 2 == 0
     return coins, ~coins
@@ -249,7 +249,7 @@ def test_another_adversary_gets_the_trials_and_the_method_that_fit(subject: DpSg
     assert kinds == [ExactRank, OneRunPoint, StepBets, ExactRank]
     assert {(one.trials, one.method) for one in (pairs, canaries, steps, back)} == {(None, None)}
     for one in (pairs, canaries, steps, back):
-        assert one.planned_method.takes is one.adversary.gives
+        assert one.planned_method.evidence_type is one.adversary.evidence_type
         assert one.to_dict()["trials"] == one.planned_trials
         made = plan_for(subject, one.adversary)
         assert (one.fingerprint(), one.planned_method) == (made.fingerprint(), made.planned_method)

@@ -4,9 +4,9 @@ from epsilometer.accounting.accountants import ACCOUNTANTS, Accountant, account,
 from epsilometer.accounting.budget import Budget, BudgetExceeded
 from epsilometer.accounting.calibration import calibrate
 from epsilometer.accounting.events import Composition, ExponentialEvent
-from epsilometer.accounting.floor import epsilon_floor
 from epsilometer.accounting.mechanism import DpSgd, UpperBound
 from epsilometer.accounting.pld import LARGEST_EPSILON, curve
+from epsilometer.accounting.pld_lower import epsilon_floor
 from epsilometer.accounting.rdp import converted
 from epsilometer.accounting.student import StudentDpSgd
 

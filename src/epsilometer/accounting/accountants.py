@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from epsilometer import checks
-from epsilometer.accounting import composition, moments, pld, rdp, unlike_parts
+from epsilometer import validate
+from epsilometer.accounting import composition, heterogeneous, moments, pld, rdp
 from epsilometer.accounting.events import Composition
 from epsilometer.accounting.mechanism import DpSgd, UpperBound
 from epsilometer.claims import Relation
@@ -29,22 +29,27 @@ ACCOUNTANTS = {
     a.name: a
     for a in (
         Accountant(
-            "pld", "privacy loss distributions, numerically composed (default)", pld.epsilon, unlike_parts.pld_epsilon
+            "pld", "privacy loss distributions, numerically composed (default)", pld.epsilon, heterogeneous.pld_epsilon
         ),
-        Accountant("rdp", "Rényi DP, improved conversion", rdp.epsilon, unlike_parts.rdp_epsilon),
+        Accountant("rdp", "Rényi DP, improved conversion", rdp.epsilon, heterogeneous.rdp_epsilon),
         Accountant(
-            "rdp-classic", "Rényi DP, conversion of Mironov 2017", rdp.epsilon_classic, unlike_parts.rdp_classic_epsilon
+            "rdp-classic",
+            "Rényi DP, conversion of Mironov 2017",
+            rdp.epsilon_classic,
+            heterogeneous.rdp_classic_epsilon,
         ),
-        Accountant("moments", "moments accountant of Abadi et al. 2016", moments.epsilon, unlike_parts.moments_epsilon),
+        Accountant(
+            "moments", "moments accountant of Abadi et al. 2016", moments.epsilon, heterogeneous.moments_epsilon
+        ),
         Accountant(
             "strong",
             "strong composition as Abadi et al. 2016 compare with",
             composition.strong_epsilon,
-            unlike_parts.strong_epsilon,
+            heterogeneous.strong_epsilon,
             composition.STRONG_CAVEAT,
         ),
         Accountant(
-            "basic", "basic composition of amplified steps", composition.basic_epsilon, unlike_parts.basic_epsilon
+            "basic", "basic composition of amplified steps", composition.basic_epsilon, heterogeneous.basic_epsilon
         ),
     )
 }
@@ -64,7 +69,7 @@ def account(
     ε ≤ 0.947 at δ = 1e-05 (add-remove), pld
     """
     relation = Relation.of(relation)
-    checks.delta(delta)
+    validate.delta(delta)
     if accountant not in ACCOUNTANTS:
         raise unknown_name("accountant", accountant, ACCOUNTANTS)
     chosen = ACCOUNTANTS[accountant]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting.accountants import ACCOUNTANTS, account
 from epsilometer.accounting.events import MOST, Composition
 from epsilometer.accounting.mechanism import DpSgd, UpperBound
@@ -36,8 +36,8 @@ class Budget:
     ) -> None:
         if accountant not in ACCOUNTANTS:
             raise unknown_name("accountant", accountant, ACCOUNTANTS)
-        self.epsilon = checks.real("epsilon", epsilon, above=0, remedy="a budget is a finite ε > 0")
-        self.delta = checks.delta(delta)
+        self.epsilon = validate.real("epsilon", epsilon, above=0, remedy="a budget is a finite ε > 0")
+        self.delta = validate.delta(delta)
         self.relation, self.accountant = Relation.of(relation), accountant
         self._booked = Composition(())
 
@@ -66,7 +66,7 @@ class Budget:
 
     def most(self, event: Any, limit: int = 10**6) -> int:
         """How many times the event can still be afforded, up to `limit`."""
-        checks.whole("limit", limit, least=1, most=MOST)
+        validate.whole("limit", limit, least=1, most=MOST)
         low, high = 0, 1
         while high <= limit and self.affords(event, high):
             low, high = high, 2 * high

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting.accountants import account
 from epsilometer.accounting.mechanism import DpSgd
 from epsilometer.accounting.pld import LARGEST_EPSILON
@@ -32,8 +32,8 @@ def calibrate(
     >>> round(calibrate(epsilon=4.0, delta=1e-5, sample_rate=1.0, steps=1), 3)
     1.081
     """
-    checks.real("epsilon", epsilon, above=0, remedy="noise is calibrated to a finite ε > 0")
-    checks.real("delta", delta, above=0, below=1, remedy="Gaussian noise needs δ > 0; a common choice is 1e-5")
+    validate.real("epsilon", epsilon, above=0, remedy="noise is calibrated to a finite ε > 0")
+    validate.real("delta", delta, above=0, below=1, remedy="Gaussian noise needs δ > 0; a common choice is 1e-5")
 
     return _calibrated(epsilon, delta, sample_rate, steps, Relation.of(relation), accountant, relative_tolerance)
 
@@ -109,7 +109,7 @@ class _Reached:
 
 def _guess(epsilon: float, delta: float, sample_rate: float, steps: int, relation: Relation) -> float:
     """By the central limit theorem for many small steps (Dong, Roth & Su 2022): μ = q·√(T(exp(1/σ²) − 1))."""
-    checks.real("sample_rate", sample_rate, above=0, below=1, closed="]")
-    checks.whole("steps", steps, least=1)
+    validate.real("sample_rate", sample_rate, above=0, below=1, closed="]")
+    validate.whole("steps", steps, least=1)
     mu = GaussianClaim.through(min(epsilon, LARGEST_EPSILON), delta).mu
     return sensitivity(relation) / math.sqrt(math.log1p((mu / sample_rate) ** 2 / steps))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting.mechanism import DpSgd
 from epsilometer.errors import InvalidInput
 
@@ -26,7 +26,7 @@ class ExponentialEvent:
     epsilon: float
 
     def __post_init__(self) -> None:
-        checks.real("epsilon", self.epsilon, above=0)
+        validate.real("epsilon", self.epsilon, above=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +49,12 @@ class Composition:
     def plus(self, event: Any, count: int = 1) -> Composition:
         """The same, and then the event `count` times."""
         merged = list(self.parts)
-        for leaf, times in _leaves(event, checks.whole("count", count, least=1, most=MOST)):
+        for leaf, times in _leaves(event, validate.whole("count", count, least=1, most=MOST)):
             place = next((i for i, (known, _) in enumerate(merged) if known == leaf), None)
             if place is None:
                 merged.append((leaf, times))
             else:
-                merged[place] = (leaf, checks.whole("count", merged[place][1] + times, least=1, most=MOST))
+                merged[place] = (leaf, validate.whole("count", merged[place][1] + times, least=1, most=MOST))
         return Composition(tuple(merged))
 
     @property
@@ -98,7 +98,7 @@ def sampled_gaussian(leaf: Any) -> tuple[float, float] | None:
     if isinstance(leaf, dp_accounting.GaussianDpEvent):
         return 1.0, _checked("noise_multiplier", leaf.noise_multiplier)
     if isinstance(leaf, dp_accounting.PoissonSampledDpEvent) and isinstance(leaf.event, dp_accounting.GaussianDpEvent):
-        rate = checks.real("sampling_probability", leaf.sampling_probability, above=0, below=1, closed="[]")
+        rate = validate.real("sampling_probability", leaf.sampling_probability, above=0, below=1, closed="[]")
         return (rate, _checked("noise_multiplier", leaf.event.noise_multiplier)) if rate > 0 else None
     return None
 
@@ -107,9 +107,9 @@ def _leaves(event: Any, count: int) -> Iterator[tuple[Any, int]]:
     import dp_accounting
 
     if isinstance(event, dp_accounting.SelfComposedDpEvent):
-        times = checks.whole("count", event.count, least=0, most=MOST)
+        times = validate.whole("count", event.count, least=0, most=MOST)
         if times:
-            yield from _leaves(event.event, checks.whole("count", times * count, least=1, most=MOST))
+            yield from _leaves(event.event, validate.whole("count", times * count, least=1, most=MOST))
     elif isinstance(event, dp_accounting.ComposedDpEvent):
         for part in event.events:
             yield from _leaves(part, count)
@@ -120,7 +120,7 @@ def _leaves(event: Any, count: int) -> Iterator[tuple[Any, int]]:
 
 
 def _checked(name: str, value: Any) -> float:
-    return checks.real(name, value, above=0, closed="[")
+    return validate.real(name, value, above=0, closed="[")
 
 
 def _shown(leaf: Any) -> str:

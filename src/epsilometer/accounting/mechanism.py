@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.rounding import up
@@ -23,11 +23,11 @@ class DpSgd:
     steps: int
 
     def __post_init__(self) -> None:
-        checks.real("sample_rate", self.sample_rate, above=1e-9, below=1, closed="[]", remedy="batch size / records")
-        checks.real("noise_multiplier", self.noise_multiplier, above=0, below=1e6, closed="[]")
+        validate.real("sample_rate", self.sample_rate, above=1e-9, below=1, closed="[]", remedy="batch size / records")
+        validate.real("noise_multiplier", self.noise_multiplier, above=0, below=1e6, closed="[]")
         if 0 < self.noise_multiplier < 1e-6:
             raise InvalidInput("noise_multiplier", self.noise_multiplier, "0, or at least 1e-6")
-        checks.whole("steps", self.steps, least=1, most=10**8)
+        validate.whole("steps", self.steps, least=1, most=10**8)
 
     @property
     def event(self) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting.mechanism import DpSgd
 from epsilometer.claims import LARGEST_MU, CurveClaim, Floats, GaussianClaim, Relation, sensitivity
 
@@ -46,7 +46,7 @@ def _bin_width(mechanism: DpSgd) -> float:
 
 def require_affordable(mechanism: DpSgd) -> None:
     """Not so many steps that their composition would fill the memory."""
-    checks.whole("steps", mechanism.steps, least=1, most=MOST_STEPS, remedy="the accountant rdp takes more")
+    validate.whole("steps", mechanism.steps, least=1, most=MOST_STEPS, remedy="the accountant rdp takes more")
 
 
 @functools.lru_cache(maxsize=64)
@@ -175,7 +175,7 @@ def curve(mechanism: DpSgd, relation: Relation | str = Relation.ADD_REMOVE, poin
     >>> claim.max_tpr(0.05).round(3).item()  # Φ(Φ⁻¹(.05) + 1) = .2595
     0.26
     """
-    return _curve(mechanism, Relation.of(relation), checks.whole("points", points, least=8))
+    return _curve(mechanism, Relation.of(relation), validate.whole("points", points, least=8))
 
 
 @functools.lru_cache(maxsize=256)

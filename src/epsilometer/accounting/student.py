@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import CurveClaim, Floats, Relation
 from epsilometer.errors import InvalidInput
 
@@ -46,19 +46,19 @@ class StudentDpSgd:
     freedom: float
 
     def __post_init__(self) -> None:
-        checks.real("sample_rate", self.sample_rate, above=1e-6, below=1, closed="[]", remedy="batch size / records")
-        checks.real("noise_multiplier", self.noise_multiplier, above=0.1, below=1e4, closed="[]")
-        checks.whole("steps", self.steps, least=1, most=10**6)
-        checks.real("freedom", self.freedom, above=1, below=1e9, closed="[]", remedy="ν, such as 5")
+        validate.real("sample_rate", self.sample_rate, above=1e-6, below=1, closed="[]", remedy="batch size / records")
+        validate.real("noise_multiplier", self.noise_multiplier, above=0.1, below=1e4, closed="[]")
+        validate.whole("steps", self.steps, least=1, most=10**6)
+        validate.real("freedom", self.freedom, above=1, below=1e9, closed="[]", remedy="ν, such as 5")
 
     def delta(self, epsilon: float) -> float:
         """δ at ε of one step, in the worse order of the worlds."""
-        step = np.array([checks.epsilon(epsilon)])
+        step = np.array([validate.epsilon(epsilon)])
         return float(max(_deltas(self, step, adds)[0] for adds in (False, True)))
 
     def epsilon(self, delta: float) -> float:
         """ε at δ of all steps, add-remove or zero-out, by privacy loss distributions."""
-        allowed = checks.delta(delta) - self._round_off
+        allowed = validate.delta(delta) - self._round_off
         return max(0.0, float(_distribution(self).get_epsilon_for_delta(allowed))) if allowed > 0 else math.inf
 
     def pure_epsilon(self, entries: int) -> float:
@@ -67,7 +67,7 @@ class StudentDpSgd:
         The ratio of densities is ((1 + ‖z − μ‖²/ν)/(1 + ‖z‖²/ν))^{(ν + d)/2} in units of the scale. It is largest where
         z is on the line of μ, with ‖z‖·(‖z‖ + ‖μ‖) = ν, and grows with ‖μ‖, which is 1/σ at most.
         """
-        checks.whole("entries", entries, least=1)
+        validate.whole("entries", entries, least=1)
         single = (self.freedom + entries) * math.asinh(0.5 / (self.noise_multiplier * math.sqrt(self.freedom)))
         sampled = single if single > LARGEST else math.log1p(self.sample_rate * math.expm1(single))
         return self.steps * sampled

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries.game import Adversary, Game, Prepared, drawn_games
 from epsilometer.adversaries.target import Target, chosen_target, final_loss, natural_row, natural_target
 from epsilometer.claims import Relation
@@ -37,7 +37,7 @@ class Api(Adversary):
 
     def __post_init__(self) -> None:
         if self._own is None and self.record not in (None, RANDOM):
-            checks.whole("record", self.record, least=0)
+            validate.whole("record", self.record, least=0)
 
     @functools.cached_property
     def _own(self) -> OwnRecord | None:

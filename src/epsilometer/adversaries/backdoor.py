@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries.final_model import FinalOutputs, identity
 from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.adversaries.held_out import held_out_of, read_of, require_source
@@ -44,13 +44,13 @@ class Backdoor(Adversary):
     name: ClassVar[str] = "backdoor"
     summary: ClassVar[str] = "a pattern in the corner of images, and another label (Gu et al. 2017)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS,))
-    later: ClassVar[tuple[str, ...]] = ("poisons", "probed")
+    fields_since: ClassVar[tuple[str, ...]] = ("poisons", "probed")
 
     def __post_init__(self) -> None:
-        checks.group_size(self.copies, "copies")
-        checks.whole("target", self.target, least=0)
-        checks.whole("size", self.size, least=1)
-        checks.whole("probes", self.probes, least=0)
+        validate.group_size(self.copies, "copies")
+        validate.whole("target", self.target, least=0)
+        validate.whole("size", self.size, least=1)
+        validate.whole("probes", self.probes, least=0)
         if self.poisons not in POISONS:
             raise unknown_name("poisons", self.poisons, POISONS)
         require_source("probed", self.probed)

@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries.final_model import FinalOutputs
 from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.claims import Floats, Relation
@@ -42,11 +42,11 @@ class Canaries(Adversary):
     sees: str = "updates"
     name: ClassVar[str] = "canaries"
     summary: ClassVar[str] = "many canaries in one training, each by a coin (Steinke et al. 2023)"
-    gives = OneRun
+    evidence_type = OneRun
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.GRADIENTS,))
 
     def __post_init__(self) -> None:
-        checks.whole("canaries", self.canaries, least=1, most=10**7)
+        validate.whole("canaries", self.canaries, least=1, most=10**7)
         for argument, value, valid in (("kind", self.kind, KINDS), ("sees", self.sees, VIEWS)):
             if value not in valid:
                 raise unknown_name(argument, value, valid)
@@ -54,7 +54,7 @@ class Canaries(Adversary):
             raise InvalidInput("sees", self.sees, "updates for gradients", "a gradient has no loss; use records")
 
     @classmethod
-    def modest(cls) -> Self:
+    def least_privileged(cls) -> Self:
         return cls(kind="records", sees="model")
 
     @property

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries.crafted_once import remembered
 from epsilometer.adversaries.feature_poison import STARTS, image_along
 from epsilometer.adversaries.final_model import FinalOutputs, identity
@@ -43,11 +43,11 @@ class ClipBkd(Adversary):
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS,))
 
     def __post_init__(self) -> None:
-        checks.group_size(self.copies, "copies")
+        validate.group_size(self.copies, "copies")
         if self.contrast not in CONTRASTS:
             raise unknown_name("contrast", self.contrast, CONTRASTS)
         if self.norm is not None:
-            checks.real("norm", self.norm, above=0)
+            validate.real("norm", self.norm, above=0)
 
     @property
     def group_size(self) -> int:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries.density_ratio import Table, cell_scores, fit_ratio, last_bit_scores, of_width, ratio_scores
 from epsilometer.adversaries.game import Adversary, Game, Prepared, drawn_games, two_worlds
 from epsilometer.adversaries.neighbours import Pair, candidates
@@ -57,7 +57,7 @@ class Distinguisher(Adversary):
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.RELEASE, (Controls.RECORDS,), "mechanism and data")
 
     def __post_init__(self) -> None:
-        checks.whole("learning", self.learning, least=100, most=10**8)
+        validate.whole("learning", self.learning, least=100, most=10**8)
         if self.score not in SCORES:
             raise unknown_name("score", self.score, SCORES)
 

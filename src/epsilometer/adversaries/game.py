@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.claims import Relation
+from epsilometer.deprecated import renamed_attributes
 from epsilometer.evidence import Evidence, PairedRuns
 from epsilometer.subjects import Insertion, Observer, Subject, ThreatModel
 
@@ -94,9 +95,13 @@ class Adversary(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     threat: ClassVar[ThreatModel]
-    gives: ClassVar[type[Evidence]] = PairedRuns  # the kind of evidence that its games end in
+    evidence_type: ClassVar[type[Evidence]] = PairedRuns  # the kind of evidence that its games end in
     zeroes: ClassVar[bool] = False  # under zero-out world 0 has a record without a gradient, and batches stay
-    later: ClassVar[tuple[str, ...]] = ()  # settings that are newer than stored plans: in a plan only where used
+    fields_since: ClassVar[tuple[str, ...]] = ()  # settings that are newer than stored plans: in a plan only where used
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        renamed_attributes(cls, {"gives": "evidence_type", "later": "fields_since", "modest": "least_privileged"})
 
     def describe(self) -> str:
         """Its name, and the settings that are not the usual ones."""
@@ -112,7 +117,7 @@ class Adversary(ABC):
         return {}
 
     @classmethod
-    def modest(cls) -> Self:
+    def least_privileged(cls) -> Self:
         """With the settings that need the least powers."""
         return cls()
 
@@ -128,7 +133,7 @@ class Adversary(ABC):
 
     def scores_a_trial(self, subject: Subject) -> int | None:
         """How many scores a trial gives, if that is known without preparing anything."""
-        return self.gives.scores_a_trial
+        return self.evidence_type.scores_a_trial
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         """All that is drawn or dear, made once and kept with the run: arrays, from which `craft` makes the game."""

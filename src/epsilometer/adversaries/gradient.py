@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting.renyi import log_mixture
 from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.claims import Floats, Relation
@@ -41,7 +41,7 @@ class Gradient(Adversary):
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.GRADIENTS,))
 
     def __post_init__(self) -> None:
-        checks.whole("coordinates", self.coordinates, least=1)
+        validate.whole("coordinates", self.coordinates, least=1)
         if self.direction not in DIRECTIONS:
             raise unknown_name("direction", self.direction, DIRECTIONS)
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries.canaries import expected_gradient
 from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.adversaries.gradient import absence, natural_movement, quietest
@@ -40,12 +40,12 @@ class GradientSteps(Adversary):
     malicious: bool = False
     name: ClassVar[str] = "gradient-steps"
     summary: ClassVar[str] = "crafted gradients by coins in every step of one training (Nasr et al. 2023)"
-    gives = PerStep
+    evidence_type = PerStep
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.GRADIENTS,))
 
     def __post_init__(self) -> None:
         if self.coordinates is not None:
-            checks.whole("coordinates", self.coordinates, least=1, most=MOST_CANARIES)
+            validate.whole("coordinates", self.coordinates, least=1, most=MOST_CANARIES)
         if not isinstance(self.malicious, bool):
             raise InvalidInput("malicious", self.malicious, "true or false")
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.adversaries.held_out import require_source
 from epsilometer.adversaries.static_poison import read_by_shadows, static_poison
@@ -31,10 +31,10 @@ class Intermediate(Adversary):
     name: ClassVar[str] = "intermediate"
     summary: ClassVar[str] = "the static poison, seen at all checkpoints (Nasr et al. 2021, adversary 3)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.RECORDS,))
-    later: ClassVar[tuple[str, ...]] = ("shadow_data",)
+    fields_since: ClassVar[tuple[str, ...]] = ("shadow_data",)
 
     def __post_init__(self) -> None:
-        checks.whole("shadows", self.shadows, least=2, most=10_000)
+        validate.whole("shadows", self.shadows, least=2, most=10_000)
         if self.statistic not in STATISTICS:
             raise unknown_name("statistic", self.statistic, STATISTICS)
         require_source("shadow_data", self.shadow_data)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries.clipbkd import ClipBkd
 from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.adversaries.logistic import fitted_logistic
@@ -51,11 +51,11 @@ class LearnedScore(Adversary):
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.RELEASE, ())
 
     def __post_init__(self) -> None:
-        checks.whole("examples", self.examples, least=10, most=10**6)
+        validate.whole("examples", self.examples, least=10, most=10**6)
         if self.sees not in VIEWS:
             raise unknown_name("sees", self.sees, VIEWS)
         if self._own is None and self.record not in RECORDS:
-            checks.whole("record", self.record, least=0)
+            validate.whole("record", self.record, least=0)
 
     @functools.cached_property
     def _own(self) -> OwnRecord | None:

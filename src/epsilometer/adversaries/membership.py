@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries.final_model import FinalOutputs
 from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.claims import Floats, Relation
@@ -32,13 +32,13 @@ class MembershipAttack(Adversary):
     records: int = 1000
     name: ClassVar[str] = "membership"
     summary: ClassVar[str] = "natural records, guessed by their loss (Yeom et al. 2018)"
-    gives = OneRun
+    evidence_type = OneRun
     threat: ClassVar[ThreatModel] = ThreatModel(
         Sees.PREDICTIONS, (), knows="the records, and which of the others are in"
     )
 
     def __post_init__(self) -> None:
-        checks.whole("records", self.records, least=1)
+        validate.whole("records", self.records, least=1)
 
     def scores_a_trial(self, subject: Subject) -> int:
         return self.records

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries.final_model import identity
 from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.claims import Floats, Relation
@@ -33,7 +33,7 @@ class Neighbour(Adversary):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "point", tuple(float(number) for number in self.point))
-        checks.whole("row", self.row, least=0)
+        validate.whole("row", self.row, least=0)
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         worlds = self._worlds(subject, relation)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting.renyi import log_mixture
 from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.adversaries.target import Target, natural_target
@@ -33,7 +33,7 @@ class RecordGradient(Adversary):
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, ())
 
     def __post_init__(self) -> None:
-        checks.whole("record", self.record, least=0)
+        validate.whole("record", self.record, least=0)
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         if relation is Relation.REPLACE:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries.game import Adversary, Game, Prepared, TwoWorlds
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
@@ -44,7 +44,7 @@ class ShuffledLabel(Adversary):
     zeroes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        checks.real("size", self.size, above=0, below=1e6)
+        validate.real("size", self.size, above=0, below=1e6)
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         """Where trainings start, and the direction of the other label's gradient; label 0 has its opposite."""

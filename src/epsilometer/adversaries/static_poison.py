@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries.crafted_once import remembered
 from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.adversaries.held_out import held_out_of, read_of, require_source
@@ -44,10 +44,10 @@ class StaticPoison(Adversary):
     name: ClassVar[str] = "static-poison"
     summary: ClassVar[str] = "a record crafted against shadow models (Nasr et al. 2021, adversary 2)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS,))
-    later: ClassVar[tuple[str, ...]] = ("shadow_data",)
+    fields_since: ClassVar[tuple[str, ...]] = ("shadow_data",)
 
     def __post_init__(self) -> None:
-        checks.whole("shadows", self.shadows, least=2, most=10_000)
+        validate.whole("shadows", self.shadows, least=2, most=10_000)
         require_source("shadow_data", self.shadow_data)
 
     def reads(self, data: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries.final_model import FinalOutputs
 from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.adversaries.poisoning import Poison
@@ -33,7 +33,7 @@ class WorstCaseInit(Adversary):
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS, Controls.INITIAL_WEIGHTS))
 
     def __post_init__(self) -> None:
-        checks.whole("pretraining", self.pretraining, least=0, most=10**6)
+        validate.whole("pretraining", self.pretraining, least=0, most=10**6)
 
     @property
     def needs(self) -> ThreatModel:

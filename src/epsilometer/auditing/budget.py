@@ -12,7 +12,7 @@ import math
 import time
 from dataclasses import dataclass, field, replace
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.auditing.foreign import PAIRS
 from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.verdict import FEWEST_TRIALS
@@ -44,7 +44,7 @@ class Deadline:
     started: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
-        checks.real("budget_seconds", self.seconds, above=0)
+        validate.real("budget_seconds", self.seconds, above=0)
 
     @property
     def left(self) -> float:
@@ -74,7 +74,7 @@ def within(plan: Plan, deadline: Deadline, store: Store, executor: Executor) -> 
     start = max(0.0, time.perf_counter() - begun - spent) if plan.safeguards.travels else 0.0
     workers = _workers(plan, executor)
     before = start  # until the first scored trial
-    if plan.safeguards.foreign and plan.adversary.gives.independent:
+    if plan.safeguards.foreign and plan.adversary.evidence_type.independent:
         before = 3 * start + cost * (2 * PAIRS / workers + LOOKED_AT)  # of control, of the look, of the trials
     gone = deadline.seconds - deadline.left
     trials = trials_that_fit(plan, deadline.seconds, gone + before, cost, cost * len(plan.worlds) / workers)
@@ -109,7 +109,9 @@ def coarse(count: int) -> int:
 
 def _reasonable(plan: Plan) -> tuple[int, int]:
     """How many trials of a world to play, at least and at most."""
-    if not issubclass(plan.adversary.gives, PairedRuns):  # trainings with canaries: their number is part of the attack
+    if not issubclass(
+        plan.adversary.evidence_type, PairedRuns
+    ):  # trainings with canaries: their number is part of the attack
         return plan.planned_trials, plan.planned_trials
     most = MOST if plan.trials is None else plan.trials
     return min(FEWEST_TRIALS, most), most

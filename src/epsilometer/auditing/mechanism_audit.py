@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries import Distinguisher
 from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.runner import AuditResult, run
@@ -49,7 +49,7 @@ def mechanism_plan(
     `learning` ones before them choose neighbours and score. The score is "auto", but of people's own functions
     "as-reals": plain floating-point noise leaks by its last bits (Mironov 2012), and hardly anybody asks about those.
     """
-    checks.whole("runs", runs, least=100, most=10**9)
+    validate.whole("runs", runs, least=100, most=10**9)
     if claim is None:
         claim = _claimed(mechanism, epsilon, delta)
     released, fault, usual = _mechanism(mechanism, claim, epsilon, delta, sensitivity)
@@ -87,12 +87,12 @@ def audit_mechanism(
 
 
 def _claimed(mechanism: Any, epsilon: float | None, delta: float) -> Claim:
-    checks.delta(delta)
+    validate.delta(delta)
     if epsilon is None:
         if isinstance(mechanism, Mechanism):
             return mechanism.claim
         raise InvalidInput("epsilon", None, "the claimed ε", "a mechanism claims (ε, δ)")
-    checks.real("epsilon", epsilon, above=0, remedy="a mechanism needs a finite ε > 0")
+    validate.real("epsilon", epsilon, above=0, remedy="a mechanism needs a finite ε > 0")
     if isinstance(mechanism, Mechanism):
         return PointClaim(epsilon, delta, mechanism.relation)
     if isinstance(mechanism, str) and mechanism in MECHANISMS:

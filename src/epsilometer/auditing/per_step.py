@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting import DpSgd, curve, epsilon_floor
 from epsilometer.bounds import (
     ClaimTest,
@@ -39,7 +39,7 @@ class ComposedSteps:
     mechanism: DpSgd
     name: ClassVar[str] = "gaussian-steps"
     summary: ClassVar[str] = "noise of single steps, composed by PLD; for a family of mechanisms (gradient-steps)"
-    takes: ClassVar[type] = PerStep
+    evidence_type: ClassVar[type] = PerStep
     kind: ClassVar[Kind] = Kind.FAMILY
 
     def bound(
@@ -90,13 +90,13 @@ class StepBets:
     steps: int | None = None  # of the evidence it is used on, where power is asked for
     name: ClassVar[str] = "step-bets"
     summary: ClassVar[str] = "betting on one step of a training after another (default for gradient-steps)"
-    takes: ClassVar[type] = PerStep
+    evidence_type: ClassVar[type] = PerStep
     kind: ClassVar[Kind] = Kind.CERTIFIED
 
     def bound(
         self, evidence: PerStep, *, delta: float = 0.0, confidence: float = 0.95, direction: str = "higher"
     ) -> LowerBound:
-        checks.delta(delta)
+        validate.delta(delta)
         wealth = self._wealth(evidence, confidence, direction)
         stated = self._stated(evidence.relation).strongest.mu
         known = wealth.noise_factor is not None and math.isfinite(stated)

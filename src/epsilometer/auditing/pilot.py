@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries import Adversary
 from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.runner import run
@@ -104,8 +104,8 @@ def choose_adversary(
     world 0 is the same share its trials. `store` and `executor` are as in `run`.
     """
     pilot = pilot_trials(plan) if pilot is None else pilot
-    checks.whole("pilot", pilot, least=10, remedy="fewer trials tell adversaries apart by luck only")
-    if not adversaries or any(not adversary.gives.independent for adversary in adversaries):
+    validate.whole("pilot", pilot, least=10, remedy="fewer trials tell adversaries apart by luck only")
+    if not adversaries or any(not adversary.evidence_type.independent for adversary in adversaries):
         raise InvalidInput("adversaries", adversaries, "adversaries of paired runs, at least one")
     store = MemoryStore() if store is None else store
     own = int(seed_of(plan.seed, Stream.PILOT).generate_state(1)[0])

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting import ACCOUNTANTS, LARGEST_EPSILON, UpperBound, account, calibrate, curve
 from epsilometer.adversaries import ADVERSARIES, Adversary, Game
 from epsilometer.auditing.per_step import STEPWISE
@@ -68,20 +68,20 @@ class Plan(Fingerprinted):
             raise InvalidInput("claim", self.claim.describe(), expected, "claim_curve(recipe) gives one")
         if not isinstance(self.adversary, Adversary):
             raise InvalidInput("adversary", self.adversary, "an adversary such as Gradient()")
-        if self.method is not None and not hasattr(self.method, "takes"):
+        if self.method is not None and not hasattr(self.method, "evidence_type"):
             raise InvalidInput("method", self.method, "a method such as ExactRank()", "method_named(name) gives one")
-        kind = self.adversary.gives
+        kind = self.adversary.evidence_type
         least, remedy = kind.least_trials, f"trials are {kind.trials_are}"
-        checks.whole("trials", self.planned_trials, least=least, most=MOST_TRIALS, remedy=remedy)
-        if self.planned_method.takes is not kind:
-            fitting = [name for name in METHODS if name != "fixed" and method_named(name).takes is kind]
+        validate.whole("trials", self.planned_trials, least=least, most=MOST_TRIALS, remedy=remedy)
+        if self.planned_method.evidence_type is not kind:
+            fitting = [name for name in METHODS if name != "fixed" and method_named(name).evidence_type is kind]
             expected = f"a method for {self.adversary.name} ({', '.join(fitting or STEPWISE)})"
             given = getattr(self.method, "thresholds", self.planned_method).name
             raise InvalidInput("method", given, expected, "leave it out for the default")
         self._require_powers()
-        checks.confidence(self.confidence)
-        checks.seed("seed", self.seed)
-        checks.delta(self.delta)
+        validate.confidence(self.confidence)
+        validate.seed("seed", self.seed)
+        validate.delta(self.delta)
         if self.accountant not in ACCOUNTANTS:
             raise unknown_name("accountant", self.accountant, ACCOUNTANTS)
         if isinstance(self.claim, PointClaim) and self.claim.delta != self.delta:
@@ -96,7 +96,7 @@ class Plan(Fingerprinted):
         lacking = granted.lacks(self.adversary.needs)
         if lacking:
             foreign = self.subject.safeguards.foreign  # whose adversaries have modest settings by themselves
-            usual = {name: kind.modest() if foreign else kind() for name, kind in ADVERSARIES.items()}
+            usual = {name: kind.least_privileged() if foreign else kind() for name, kind in ADVERSARIES.items()}
             able = [name for name, one in usual.items() if not granted.lacks(one.needs)]
             raise InvalidInput(
                 "adversary", self.adversary.describe(),
@@ -107,12 +107,12 @@ class Plan(Fingerprinted):
     @property
     def planned_trials(self) -> int:
         """Of each world."""
-        return self.adversary.gives.usual_trials if self.trials is None else self.trials
+        return self.adversary.evidence_type.usual_trials if self.trials is None else self.trials
 
     @functools.cached_property
     def planned_method(self) -> Method:
         """The method that judges: as asked for, or the usual one for this kind of evidence."""
-        kind = self.adversary.gives
+        kind = self.adversary.evidence_type
         name = kind.usual_method if self.method is None else self.method.name
         if name in STEPWISE and kind.usual_method in STEPWISE:
             return STEPWISE[name](self._stepwise_mechanism())  # the training decides how steps are composed
@@ -134,7 +134,7 @@ class Plan(Fingerprinted):
 
     @property
     def worlds(self) -> tuple[int, ...]:
-        return self.adversary.gives.worlds
+        return self.adversary.evidence_type.worlds
 
     @property
     def upper_bound(self) -> UpperBound | None:
@@ -155,7 +155,7 @@ class Plan(Fingerprinted):
 
     @property
     def first_look(self) -> int:
-        return self.adversary.gives.first_look
+        return self.adversary.evidence_type.first_look
 
     # ------------------------------------------------------------------------------------- what it is made of
     def __repr__(self) -> str:
@@ -174,7 +174,7 @@ class Plan(Fingerprinted):
             **subject,
             "data": subject["data"] | self.adversary.reads(self.subject.data),
             "adversary": _named(self.adversary),
-            "evidence": self.adversary.gives.__name__,
+            "evidence": self.adversary.evidence_type.__name__,
             "group_size": self.adversary.group_size,
             "trials": self.planned_trials,
             "confidence": self.confidence,
@@ -206,7 +206,7 @@ class Plan(Fingerprinted):
         return _crafted(self, prepared)
 
     def play(self, prepared: Preparation, trials: Sequence[Trial]) -> list[Floats]:
-        game, kind = self.game(prepared), self.adversary.gives
+        game, kind = self.game(prepared), self.adversary.evidence_type
         sides = (kind.side(self.seed, trial, game.scores) for trial in trials)
         inserting = Seeds(self.seed, [(Stream.INSERTING, index) for _, index in trials])
         # Worlds must be independent: trial i of one is of another game than trial i of the other.
@@ -234,7 +234,7 @@ class Plan(Fingerprinted):
     def evidence(self, results: Results, count: int) -> Evidence:
         """What the first `count` trials of each world have shown."""
         needed = self.accepted({(world, i): results[world, i] for world in self.worlds for i in range(count)})
-        kind, group_size = self.adversary.gives, self.adversary.group_size
+        kind, group_size = self.adversary.evidence_type, self.adversary.group_size
         seen: Evidence = self.adversary.arranged(
             self.subject, kind.collect(needed, count, self.seed, self.relation, group_size), count
         )
@@ -252,7 +252,7 @@ class Plan(Fingerprinted):
         """A control, where there are trials of two worlds."""
         from epsilometer.auditing.foreign import Control
 
-        return Control(self) if self.adversary.gives.independent else None
+        return Control(self) if self.adversary.evidence_type.independent else None
 
     def describe(self) -> str:
         return self.adversary.describe()
@@ -280,7 +280,7 @@ def _named(adversary: Adversary) -> dict[str, Any]:
     """Name and settings; a class of the user's own too, which may have kept the name of the one that it changes."""
     kind = type(adversary)
     own = {} if _is_ours(kind) else {"class": code_of(kind)}  # no setting has that name
-    unused = {name for name in kind.later if getattr(adversary, name) == getattr(kind, name)}
+    unused = {name for name in kind.fields_since if getattr(adversary, name) == getattr(kind, name)}
     settings = {name: value for name, value in asdict(adversary).items() if name not in unused}  # type: ignore[call-overload]
     return {"name": adversary.name, **own, **settings}
 
@@ -300,5 +300,5 @@ def noise_for(
 ) -> float:
     """The noise multiplier with which theory (PLD) promises (ε, δ), for an ε that an audit can speak of."""
     remedy = "no audit can tell more from no privacy at all, for which noise_multiplier = 0 stands"
-    checks.real("epsilon", epsilon, above=0, below=LARGEST_EPSILON, closed="]", remedy=remedy)
+    validate.real("epsilon", epsilon, above=0, below=LARGEST_EPSILON, closed="]", remedy=remedy)
     return calibrate(epsilon=epsilon, delta=delta, sample_rate=sample_rate, steps=steps, relation=Relation.of(relation))

@@ -184,7 +184,9 @@ def _needed(plan: Plan, scores: int, strength: float) -> int | None:
 
     A verdict rests on the strength that the audit sees, so it must have its power with little luck as well.
     """
-    fewest = max(plan.adversary.gives.least_trials, FEWEST_TRIALS if plan.adversary.gives.independent else 1)
+    fewest = max(
+        plan.adversary.evidence_type.least_trials, FEWEST_TRIALS if plan.adversary.evidence_type.independent else 1
+    )
     trials, (halves, doubles) = plan.planned_trials, SEARCH if _is_quick(plan) else SLOW_SEARCH
 
     def suffices(n: int) -> bool:
@@ -229,7 +231,7 @@ def _is_quick(plan: Plan) -> bool:
 
 def _always_right(plan: Plan, trials: int, scores: int) -> Evidence:
     """What so many trials show at best; also, how their scores are arranged."""
-    kind, adversary = plan.adversary.gives, plan.adversary
+    kind, adversary = plan.adversary.evidence_type, plan.adversary
     arranged: Evidence = adversary.arranged(
         plan.subject, kind.always_right(trials, scores, plan.relation, adversary.group_size), trials
     )

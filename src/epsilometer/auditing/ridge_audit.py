@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries import RidgeClipBkd
 from epsilometer.auditing.plan import Plan
 from epsilometer.bounds import Fixed, LowerBound, clopper_pearson, epsilon_from_rates, exact_rank, upper_limit
@@ -120,7 +120,7 @@ def audit_ridge(
     >>> found.lower_bound.epsilon < found.reachable < found.theory < found.claimed.epsilon
     True
     """
-    checks.confidence(interval_confidence)
+    validate.confidence(interval_confidence)
     plan = ridge_plan(mechanism, x, y, trials=trials, confidence=confidence, seed=seed)
     tally = play(plan, MemoryStore() if store is None else store, executor or Inline())
     runs = plan.evidence(tally.results, trials)
@@ -153,7 +153,7 @@ def epsilon_interval(counts: Counts, confidence: float) -> tuple[float, float]:
     >>> round(low, 3), round(high, 3)  # ln(600/400) is 0.405
     (0.259, 0.553)
     """
-    share = (1.0 - checks.confidence(confidence)) / 4.0
+    share = (1.0 - validate.confidence(confidence)) / 4.0
     outs, ins = counts.out_trials, counts.in_trials
     low = epsilon_from_rates(upper_limit(counts.fp, outs, share), upper_limit(counts.fn, ins, share))
     high = epsilon_from_rates(1.0 - upper_limit(counts.tn, outs, share), 1.0 - upper_limit(counts.tp, ins, share))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries import Adversary, LearnedScore, RidgeClipBkd
 from epsilometer.claims import Claim, PointClaim, Relation
 from epsilometer.data import RegressionData, read_pairs
@@ -31,7 +31,7 @@ def ridge_training(
 ) -> RidgeTraining:
     """Noise as (ε, δ) needs it. Where no limit on `records` is given, it is that of the larger of the two worlds."""
     data = EXAMPLE if path is None else _read(Path(path))
-    if records is not None and checks.whole("records", records, least=1) <= len(data):
+    if records is not None and validate.whole("records", records, least=1) <= len(data):
         remedy = "world 1 has one record more than the data"
         raise InvalidInput("records", records, f"more than the {len(data)} records of {data.name}", remedy)
     limit = len(data) + 1 if records is None else records

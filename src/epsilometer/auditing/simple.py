@@ -126,5 +126,5 @@ def _named(adversary: Adversary | str, subject: Subject) -> Adversary:
 def for_subject(kind: type[Adversary], subject: Subject) -> Adversary:
     """With the settings that suit the subject: of a foreign training only the model is seen."""
     if kind is Canaries and subject.safeguards.foreign:
-        return replace(Canaries.modest(), canaries=min(1000, len(subject.data) // 2))
+        return replace(Canaries.least_privileged(), canaries=min(1000, len(subject.data) // 2))
     return kind()

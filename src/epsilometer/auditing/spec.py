@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting import LARGEST_EPSILON, Budget, BudgetExceeded, account, curve
 from epsilometer.adversaries import ADVERSARIES, Adversary, Canaries, MembershipAttack, RidgeClipBkd
 from epsilometer.auditing.per_step import STEPWISE
@@ -184,7 +184,7 @@ class Spec(Section):
         """The recipe, ended before the budget is exceeded, if there is one."""
         if self.training.budget is None:
             return recipe
-        checks.real("budget", self.training.budget, above=0, remedy="a budget is a finite ε > 0")
+        validate.real("budget", self.training.budget, above=0, remedy="a budget is a finite ε > 0")
         budget = Budget(self.training.budget, self.claim.delta, relation, self.audit.accountant)
         try:
             return within_budget(recipe, budget)
@@ -232,7 +232,7 @@ class Spec(Section):
     def _method(self, adversary: Adversary, subject: Subject) -> Method | None:
         """The method that is asked for; none where the plan decides, as it does again for another adversary."""
         audit = self.audit
-        usual = adversary.gives.usual_method
+        usual = adversary.evidence_type.usual_method
         if audit.threshold is not None and usual == OneRunPoint.name and audit.bound in (None, OneRunPoint.name):
             return OneRunPoint(Threshold(audit.threshold), audit.seed)
         name = audit.bound or ("fixed" if audit.threshold is not None else None)

@@ -10,7 +10,7 @@ import pydantic
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import PydanticCustomError
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting import DpSgd
 from epsilometer.data import Dataset, Progress, load, own_data
 from epsilometer.errors import InvalidInput
@@ -50,8 +50,8 @@ class DataSection(Section):
         """
         per_class, held_out = self.per_class, self.held_out
         if held_out is not None:
-            checks.whole("data.held_out", held_out, least=1, most=10**9)
-            per_class = None if per_class is None else checks.whole("data.per_class", per_class, least=1) + held_out
+            validate.whole("data.held_out", held_out, least=1, most=10**9)
+            per_class = None if per_class is None else validate.whole("data.per_class", per_class, least=1) + held_out
         data = self._named(per_class, data_dir, progress) if self.path is None else self._own(self.path, per_class)
         return data if held_out is None else data.holding_out(held_out)
 

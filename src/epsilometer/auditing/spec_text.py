@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pydantic
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.auditing.spec_sections import Section
 from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
 
@@ -19,7 +19,7 @@ def parse_toml(text: str | bytes, source: str) -> dict[str, Any]:
     """The keys of a spec of any kind."""
     try:
         decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        return tomllib.loads(decoded, parse_float=lambda number: checks.written(source, number))
+        return tomllib.loads(decoded, parse_float=lambda number: validate.written(source, number))
     except UnicodeDecodeError:
         raise InvalidInput("SPEC", source, "a TOML file in UTF-8", "save it as UTF-8") from None
     except InvalidInput:

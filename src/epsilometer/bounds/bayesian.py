@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.bounds.clopper_pearson import error_pairs, require_independent_trials
 from epsilometer.bounds.rates import epsilon_from_rates
 from epsilometer.bounds.result import ErrorPair, Kind, LowerBound
@@ -91,7 +91,7 @@ def one_test(
     method: str, evidence: PairedRuns | Counts, delta: float, confidence: float, thresholds: ThresholdStrategy | None
 ) -> tuple[ErrorPair, str]:
     """The test whose counts a method may take as they are, and where it comes from."""
-    checks.delta(delta)
+    validate.delta(delta)
     require_independent_trials(method, evidence)
     strategy = Split() if thresholds is None and isinstance(evidence, PairedRuns) else thresholds
     if not isinstance(strategy, Fixed | Split | None):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.bounds.catalogue import BOUNDS, Settings, bound_named
 from epsilometer.bounds.result import Kind
 from epsilometer.claims import Floats, PointClaim
@@ -167,9 +167,9 @@ def calibrate_bounds(
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Cell]:
     """Every bound on every mechanism. Bounds of one run get the same scores, as canaries with fair coins."""
-    checks.whole("repetitions", repetitions, least=1, most=10**7)
-    checks.whole("trials", trials, least=2, most=10**7)
-    checks.whole("seed", seed, least=0)
+    validate.whole("repetitions", repetitions, least=1, most=10**7)
+    validate.whole("trials", trials, least=2, most=10**7)
+    validate.whole("seed", seed, least=0)
     possible = [name for name in BOUNDS if name not in NOT_MEASURED]
     chosen = possible if bounds is None else list(dict.fromkeys(bounds))
     for name in chosen:
@@ -199,7 +199,7 @@ def _cell(name: str, mechanism: Mechanism, repetitions: int, trials: int, alpha:
         out, member = mechanism.draw(rng, trials)
         coins = rng.random(trials) < 0.5
         evidence: PairedRuns | OneRun = PairedRuns(out, member, group_size=mechanism.group_size)
-        if OneRun in BOUNDS[name].takes:
+        if OneRun in BOUNDS[name].evidence_type:
             evidence = OneRun(np.where(coins, member, out), coins, group_size=mechanism.group_size)
         # A threshold that was chosen without the scores: the middle of what this mechanism gives.
         threshold = float(np.median(mechanism.draw(np.random.default_rng(1), 999)[0])) if name == "fixed" else None

@@ -43,7 +43,7 @@ class Entry:
 
     summary: str
     assumes: str
-    takes: tuple[type, ...]
+    evidence_type: tuple[type, ...]
     compute: Callable[[Evidence, Settings], LowerBound]
 
 
@@ -143,8 +143,8 @@ def bound_named(name: str | None, evidence: Evidence, settings: Settings) -> Low
     chosen = evidence.usual_method if name is None else name
     if chosen not in BOUNDS:
         return _brought(chosen, evidence, settings)
-    if not isinstance(evidence, BOUNDS[chosen].takes):
-        possible = ", ".join(name for name, entry in BOUNDS.items() if isinstance(evidence, entry.takes))
+    if not isinstance(evidence, BOUNDS[chosen].evidence_type):
+        possible = ", ".join(name for name, entry in BOUNDS.items() if isinstance(evidence, entry.evidence_type))
         raise EvidenceMismatch(f"{chosen} does not take {type(evidence).__name__}; these do: {possible}")
     return BOUNDS[chosen].compute(evidence, settings)
 
@@ -154,8 +154,8 @@ def _brought(name: str, evidence: Evidence, settings: Settings) -> LowerBound:
     if name not in brought_methods():
         raise unknown_name("method", name, [*BOUNDS, *brought_methods()])
     method = method_named(name, seed=settings.seed)
-    if not isinstance(evidence, method.takes):
-        raise EvidenceMismatch(f"{name} takes {method.takes.__name__}, not {type(evidence).__name__}")
+    if not isinstance(evidence, method.evidence_type):
+        raise EvidenceMismatch(f"{name} takes {method.evidence_type.__name__}, not {type(evidence).__name__}")
     return method.bound(evidence, delta=settings.delta, confidence=settings.confidence, direction=settings.direction)
 
 
@@ -164,7 +164,7 @@ def compare_bounds(evidence: Evidence, settings: Settings) -> dict[str, LowerBou
     found: dict[str, LowerBound | str] = {}
     errors: list[EpsilometerError] = []
     for name, entry in BOUNDS.items():
-        if not isinstance(evidence, entry.takes) or (name == Fixed.name and settings.threshold is None):
+        if not isinstance(evidence, entry.evidence_type) or (name == Fixed.name and settings.threshold is None):
             continue
         keeps = name in (Fixed.name, "bayesian", "katz-log", "bailey")
         try:

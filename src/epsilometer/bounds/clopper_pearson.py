@@ -8,7 +8,7 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.bounds.method import MEANING, require_method_input
 from epsilometer.bounds.rates import epsilon_from_rates, gaussian_strength
 from epsilometer.bounds.result import ClaimTest, ErrorPair, Kind, LowerBound
@@ -39,7 +39,7 @@ def clopper_pearson(
     >>> print(clopper_pearson(Counts(tp=1000, fp=0, fn=0, tn=1000), delta=1e-5))
     ε ≥ 5.600 at δ = 1e-05 (add-remove), certified, 0.95 confidence, clopper-pearson (counts)
     """
-    checks.delta(delta)
+    validate.delta(delta)
     require_independent_trials("clopper_pearson", evidence)
     size = evidence.group_size
 
@@ -113,7 +113,7 @@ class ClopperPearson:
 
     thresholds: ThresholdStrategy = field(default_factory=UnionBound)
     name: ClassVar[str] = "clopper-pearson"
-    takes: ClassVar[type] = PairedRuns
+    evidence_type: ClassVar[type] = PairedRuns
 
     @property
     def kind(self) -> Kind:
@@ -163,7 +163,7 @@ def error_pairs(
     objective: Objective,
 ) -> tuple[list[ErrorPair], Kind, str]:
     """Error pairs whose limits hold at once with `confidence`, their kind, and the method's name."""
-    alpha = 1.0 - checks.confidence(confidence)
+    alpha = 1.0 - validate.confidence(confidence)
     if isinstance(evidence, Counts):
         if thresholds is not None or direction != "higher":
             argument, value = ("direction", direction) if thresholds is None else ("thresholds", thresholds)
@@ -190,7 +190,7 @@ def _by_draws(
     """What each draw of a strategy that draws finds, at its share of α; others do not draw."""
     if isinstance(thresholds, Split) and isinstance(evidence, PairedRuns):
         draws, strategies = thresholds.several(evidence)
-        return draws, [judge(one, 1.0 - draws.price * (1.0 - checks.confidence(confidence))) for one in strategies]
+        return draws, [judge(one, 1.0 - draws.price * (1.0 - validate.confidence(confidence))) for one in strategies]
     return Draws(), [judge(thresholds, confidence)]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.bounds.result import Kind, LowerBound
 from epsilometer.claims import Floats, Relation
 from epsilometer.errors import EvidenceMismatch, InvalidInput
@@ -36,7 +36,7 @@ class Cosines:
         self, observed: ArrayLike, dimension: int, unobserved: ArrayLike | None = None, relation: str = "add-remove"
     ) -> None:
         object.__setattr__(self, "observed", _cosines("observed", observed))
-        object.__setattr__(self, "dimension", checks.whole("dimension", dimension, least=2, most=10**15))
+        object.__setattr__(self, "dimension", validate.whole("dimension", dimension, least=2, most=10**15))
         object.__setattr__(self, "unobserved", None if unobserved is None else _cosines("unobserved", unobserved))
         object.__setattr__(self, "relation", Relation.of(relation))
 
@@ -91,7 +91,7 @@ def gaussian_pair_epsilon(delta: float, mean: ArrayLike, std: ArrayLike) -> Floa
     >>> gaussian_pair_epsilon(1e-5, 1.0, [1.0, 1.1]).round(3).tolist()
     [4.377, 6.478]
     """
-    checks.real("delta", delta, above=0, below=1, remedy="two normal laws have no finite ε at δ = 0")
+    validate.real("delta", delta, above=0, below=1, remedy="two normal laws have no finite ε at δ = 0")
     m, s = np.broadcast_arrays(np.asarray(mean, np.float64), np.asarray(std, np.float64))
 
     def needs_more(epsilon: Floats) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.bounds.clopper_pearson import refute_counts, require_independent_trials
 from epsilometer.bounds.exact_rank import ExactRank
 from epsilometer.bounds.method import Method, Refuter
@@ -73,8 +73,8 @@ def largest_noise_multiplier(
     >>> largest_noise_multiplier(counts, lambda sigma: GaussianClaim(1 / sigma))
     NoiseLimit(noise multiplier ≤ 0.831, certified, 0.95 confidence, clopper-pearson (counts))
     """
-    checks.real("least", least, above=0)
-    checks.real("most", most, above=least)
+    validate.real("least", least, above=0)
+    validate.real("most", most, above=least)
     require_independent_trials("largest_noise_multiplier", evidence)
 
     chosen = ExactRank() if method is None else method

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.bounds.method import MEANING, OneWay, best_reading, require_method_input, strongest
 from epsilometer.bounds.rank_pairs import Family, Points, Single, rank_grid
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
@@ -72,13 +72,13 @@ class EProcess:
     in_order: bool = False
     seed: int = 0
     name: ClassVar[str] = "eprocess"
-    takes: ClassVar[type] = PairedRuns
+    evidence_type: ClassVar[type] = PairedRuns
     kind: ClassVar[Kind] = Kind.CERTIFIED
 
     def __post_init__(self) -> None:
         if self.target is not None:
-            checks.real("target", self.target, above=0)
-        checks.whole("seed", self.seed, least=0)
+            validate.real("target", self.target, above=0)
+        validate.whole("seed", self.seed, least=0)
 
     def bound(
         self, evidence: PairedRuns, *, delta: float = 0.0, confidence: float = 0.95, direction: str = "higher"
@@ -125,7 +125,7 @@ class EProcess:
             return False
         (part,) = require_method_input(self.name, evidence, confidence, "higher")
         _, (ordered,) = self._orders(evidence)
-        family = Points(checks.delta(delta), evidence.group_size)
+        family = Points(validate.delta(delta), evidence.group_size)
         return self._bound(ordered, family, part.alpha, self.target)[0] >= self.target
 
     def power(

@@ -3,7 +3,7 @@
 A rank is fixed before the scores are seen; the threshold is the score that has it. The rates beyond it then have
 known laws (see rank_pairs.py), so that there is no nuisance parameter and no α/2 for each rate. A grid of ranks costs a
 union bound or, better, is calibrated by simulation at the least-favourable pair, which knows how the ranks depend on
-each other; the error of the simulation is paid for (see own_randomness.py). Bounds on ε and tests of points go by that
+each other; the error of the simulation is paid for (see simulation.py). Bounds on ε and tests of points go by that
 grid; a curve is tested by what all ranks show together (see rank_sums.py), which needs fewer trials.
 """
 
@@ -15,10 +15,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.bounds.method import MEANING, OneWay, best_reading, require_method_input, strongest
-from epsilometer.bounds.own_randomness import most_hits
-from epsilometer.bounds.own_randomness import p_value as simulated_p_value
 from epsilometer.bounds.rank_pairs import (
     Family,
     Points,
@@ -31,6 +29,8 @@ from epsilometer.bounds.rank_pairs import (
 )
 from epsilometer.bounds.rank_sums import RankSums, null_statistics, rank_sums
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound, RankSumTest, RankTest
+from epsilometer.bounds.simulation import most_hits
+from epsilometer.bounds.simulation import p_value as simulated_p_value
 from epsilometer.bounds.ties import break_ties
 from epsilometer.claims import Claim, Floats, PointClaim, require_same_relation
 from epsilometer.errors import InvalidInput
@@ -55,14 +55,14 @@ class ExactRank:
     simulations: int = 19999
     seed: int = 0
     name: ClassVar[str] = "exact-rank"
-    takes: ClassVar[type] = PairedRuns
+    evidence_type: ClassVar[type] = PairedRuns
     kind: ClassVar[Kind] = Kind.CERTIFIED
 
     def __post_init__(self) -> None:
         if self.rank is not None:
-            checks.whole("rank", self.rank, least=1, remedy="1 is the highest out-score")
-        checks.whole("simulations", self.simulations, least=99, most=10**7)
-        checks.whole("seed", self.seed, least=0)
+            validate.whole("rank", self.rank, least=1, remedy="1 is the highest out-score")
+        validate.whole("simulations", self.simulations, least=99, most=10**7)
+        validate.whole("seed", self.seed, least=0)
 
     def bound(
         self, evidence: PairedRuns, *, delta: float = 0.0, confidence: float = 0.95, direction: str = "higher"
@@ -107,7 +107,7 @@ class ExactRank:
         For a point no audit is simulated: the least strength that the test refutes fixes a boundary of rank pairs, and
         an attack crosses it or not. For a curve, what such attacks show is simulated.
         """
-        alpha = 1.0 - checks.confidence(confidence)
+        alpha = 1.0 - validate.confidence(confidence)
         if self._adds_up(claim, alpha):
             statistic = rank_sums(claim, group_size, out_trials, in_trials, self.seed)
             null = null_statistics(statistic, claim, group_size, self.simulations, self.seed)

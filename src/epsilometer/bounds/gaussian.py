@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.bounds.curve import largest_noise_multiplier, refute_curve
 from epsilometer.bounds.exact_rank import ExactRank
 from epsilometer.bounds.method import Method, Sequential
@@ -64,7 +64,7 @@ def gaussian_strength_limit(
     if isinstance(method, Sequential):
         raise InvalidInput("method", method.name, "a method whose refutations are nested, such as ExactRank()")
     if isinstance(evidence, PerStep):
-        checks.confidence(confidence)
+        validate.confidence(confidence)
         if not all(evidence.sizes.values()):  # all coins fell on one side
             return StrengthLimit(0.0, confidence, "no two kinds of steps", Kind.FAMILY, len(evidence.scores))
         method = method or _middle(evidence)
@@ -100,7 +100,7 @@ def gaussian_bound(
     >>> gaussian_bound(Counts(tp=60, fp=5, fn=40, tn=95), delta=1e-5).epsilon.round(2).item()
     5.43
     """
-    checks.delta(delta)
+    validate.delta(delta)
     if delta == 0 and composed is None:
         raise InvalidInput("delta", delta, "above 0: a Gaussian mechanism has no ε at δ = 0", "a common choice is 1e-5")
     if (composed is not None) != isinstance(evidence, PerStep):

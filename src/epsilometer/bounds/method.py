@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound, Proof
 from epsilometer.claims import Claim
 from epsilometer.errors import EvidenceMismatch, unknown_name
@@ -25,7 +25,7 @@ class Method(Refuter, Protocol):
     """A way from evidence of one kind to bounds and tests, with its settings. All of them pay for what they choose."""
 
     name: ClassVar[str]
-    takes: ClassVar[type]  # the kind of evidence
+    evidence_type: ClassVar[type]  # the kind of evidence
 
     @property
     def kind(self) -> Kind: ...
@@ -72,7 +72,7 @@ def require_method_input(method: str, evidence: object, confidence: float, direc
         raise EvidenceMismatch(
             f"{method} needs the scores of independent trials (PairedRuns), got {type(evidence).__name__}"
         )
-    alpha = 1.0 - checks.confidence(confidence)
+    alpha = 1.0 - validate.confidence(confidence)
     if direction not in MEANING:
         raise unknown_name("direction", direction, MEANING)
     if direction == "either":
@@ -90,7 +90,7 @@ def best_reading(
     one_way: Callable[[OneWay], tuple[float, Proof]],
 ) -> LowerBound:
     """The larger of the bounds that the readings give, each at its share of α."""
-    checks.delta(delta)
+    validate.delta(delta)
     found = [one_way(part) for part in require_method_input(method.name, evidence, confidence, direction)]
     epsilon, proof = max(found, key=lambda pair: pair[0])
     return LowerBound(

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.evidence import as_scores
 
 _SMALLER = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.8, 0.88, 0.94, 0.975])
@@ -32,7 +32,7 @@ class NoiseProcess:
     """
 
     def __init__(self, confidence: float = 0.95) -> None:
-        self._needed = -math.log1p(-checks.confidence(confidence))
+        self._needed = -math.log1p(-validate.confidence(confidence))
         self._logs = np.log(_SHARES)
         self.steps = 0
         self.refuted_at: int | None = None

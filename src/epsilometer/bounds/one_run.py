@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.bounds.result import Guesses, Kind, LowerBound
 from epsilometer.claims import Floats, PointClaim
 from epsilometer.errors import EvidenceMismatch, InvalidInput
@@ -24,7 +24,7 @@ class Threshold:
     value: float
 
     def __post_init__(self) -> None:
-        checks.real("threshold", self.value, closed="[]")
+        validate.real("threshold", self.value, closed="[]")
 
 
 # How many guesses; how many "in" and "out"; all, by a threshold; or a grid that is paid for.
@@ -59,8 +59,8 @@ def one_run(
     >>> print(one_run(run, delta=1e-5, guesses=1000))
     ε ≥ 5.782 at δ = 1e-05 (add-remove), certified, 0.95 confidence, one-run (fixed)
     """
-    checks.delta(delta)
-    alpha = 1.0 - checks.confidence(confidence)
+    validate.delta(delta)
+    alpha = 1.0 - validate.confidence(confidence)
     found = guessed("one_run", evidence, guesses)
     size = evidence.group_size
     values = [one_run_epsilon(g.canaries, g.guesses, g.correct, delta, share * alpha, size) for g, share in found]
@@ -86,9 +86,9 @@ def one_run_epsilon(
     3.465
     """
     counts = check_counts(canaries, guesses, correct)
-    checks.delta(delta)
-    checks.real("alpha", alpha, above=0, below=1, remedy="0.05 means one false alarm in 20")
-    return _epsilon(counts, float(delta), float(alpha), checks.group_size(group_size))
+    validate.delta(delta)
+    validate.real("alpha", alpha, above=0, below=1, remedy="0.05 means one false alarm in 20")
+    return _epsilon(counts, float(delta), float(alpha), validate.group_size(group_size))
 
 
 def one_run_p_value(
@@ -103,15 +103,15 @@ def one_run_p_value(
     0.05
     """
     counts = check_counts(canaries, guesses, correct)
-    checks.delta(delta)
-    return _p_value(counts, checks.epsilon(epsilon), float(delta), checks.group_size(group_size))
+    validate.delta(delta)
+    return _p_value(counts, validate.epsilon(epsilon), float(delta), validate.group_size(group_size))
 
 
 def check_counts(canaries: int, guesses: int, correct: int) -> Guesses:
     """The counts as one value, or an error about the first that cannot be."""
-    checks.whole("canaries", canaries, least=1, most=10**12, remedy="each has its own coin")
-    checks.whole("guesses", guesses, least=1, most=canaries, remedy="each canary is guessed at most once")
-    checks.whole("correct", correct, least=0, most=guesses, remedy="no more can be right than are made")
+    validate.whole("canaries", canaries, least=1, most=10**12, remedy="each has its own coin")
+    validate.whole("guesses", guesses, least=1, most=canaries, remedy="each canary is guessed at most once")
+    validate.whole("correct", correct, least=0, most=guesses, remedy="no more can be right than are made")
     return Guesses(int(canaries), int(guesses), int(correct))
 
 
@@ -261,11 +261,11 @@ def _numbers_of_guesses(plan: int | tuple[int, int] | None, canaries: int) -> di
     if isinstance(plan, tuple):
         if len(plan) != 2:
             raise InvalidInput("guesses", plan, "a pair (how many in, how many out)")
-        k_plus, k_minus = (checks.whole("guesses", k, least=0, most=canaries, remedy=remedy) for k in plan)
+        k_plus, k_minus = (validate.whole("guesses", k, least=0, most=canaries, remedy=remedy) for k in plan)
         if not 1 <= k_plus + k_minus <= canaries:
             raise InvalidInput("guesses", plan, f"a sum from 1 to {canaries:,}", remedy)
         return {(k_plus, k_minus): 1.0}
-    number = checks.whole("guesses", plan, least=1, most=canaries, remedy=remedy)
+    number = validate.whole("guesses", plan, least=1, most=canaries, remedy=remedy)
     return {(math.ceil(number / 2), number // 2): 1.0}
 
 

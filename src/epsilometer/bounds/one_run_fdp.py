@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.bounds.one_run import Plan, check_counts, guessed, strategy_name
 from epsilometer.bounds.result import ClaimTest, Guesses, Kind, LowerBound
 from epsilometer.claims import Claim, CurveClaim, GaussianClaim, PointClaim, require_same_relation
@@ -44,7 +44,7 @@ def one_run_fdp(
     >>> print(one_run_fdp(run, delta=1e-5, guesses=100, family="point"))
     ε ≥ 3.492 at δ = 1e-05 (add-remove), certified, 0.95 confidence, one-run f-DP (point, fixed)
     """
-    alpha = 1.0 - checks.confidence(confidence)
+    alpha = 1.0 - validate.confidence(confidence)
     name, claims = _family(family, delta)
     found = guessed("one_run_fdp", evidence, guesses)
     size = evidence.group_size
@@ -69,7 +69,7 @@ def refute_one_run(evidence: OneRun, claim: Claim, *, confidence: float = 0.95, 
     >>> refute_one_run(run, GaussianClaim(1.0), guesses=100).refuted
     True
     """
-    alpha = 1.0 - checks.confidence(confidence)
+    alpha = 1.0 - validate.confidence(confidence)
     if not isinstance(claim, Claim):
         raise InvalidInput("claim", claim, "a claim such as PointClaim(epsilon, delta)")
     found = guessed("refute_one_run", evidence, guesses)
@@ -101,14 +101,14 @@ def one_run_fdp_epsilon(
     3.299
     """
     counts = check_counts(canaries, guesses, correct)
-    checks.real("alpha", alpha, above=0, below=1, remedy="0.05 means one false alarm in 20")
+    validate.real("alpha", alpha, above=0, below=1, remedy="0.05 means one false alarm in 20")
     _, claims = _family(family, delta)
-    return _epsilon(claims, counts, delta, alpha, checks.group_size(group_size))
+    return _epsilon(claims, counts, delta, alpha, validate.group_size(group_size))
 
 
 def _family(family: str | Family, delta: float) -> tuple[str, Family]:
     """The name of a family and its claims."""
-    checks.delta(delta)
+    validate.delta(delta)
     if callable(family):
         name, claims = "a given family", family
     elif family == "gaussian":

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.bounds.one_run import Threshold
 from epsilometer.bounds.one_run_fdp import one_run_fdp, refute_one_run
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
@@ -28,12 +28,12 @@ class OneRunPoint:
     seed: int = 0
     name: ClassVar[str] = "one-run-point"
     kind: ClassVar[Kind] = Kind.CERTIFIED
-    takes: ClassVar[type] = OneRun
+    evidence_type: ClassVar[type] = OneRun
 
     def __post_init__(self) -> None:
         if self.guesses is not None and not isinstance(self.guesses, Threshold):
-            checks.whole("guesses", self.guesses, least=1)
-        checks.whole("seed", self.seed, least=0)
+            validate.whole("guesses", self.guesses, least=1)
+        validate.whole("seed", self.seed, least=0)
 
     def bound(
         self, evidence: OneRun, *, delta: float = 0.0, confidence: float = 0.95, direction: str = "higher"

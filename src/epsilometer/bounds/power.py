@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.bounds.clopper_pearson import clopper_pearson
 from epsilometer.bounds.exact_rank import ExactRank
 from epsilometer.bounds.method import Method
@@ -32,7 +32,7 @@ def eps_opt(
     >>> round(eps_opt(500, confidence=0.99, method=ExactRank()), 3)
     5.328
     """
-    checks.whole("trials", trials, least=1)
+    validate.whole("trials", trials, least=1)
     if method is None:
         perfect = Counts(tp=trials, fp=0, fn=0, tn=trials, group_size=k)
         return clopper_pearson(perfect, delta=delta, confidence=confidence).epsilon
@@ -53,7 +53,7 @@ def blind_spot(
     >>> round(blind_spot(PointClaim(1.0, 1e-5), 500, 500), 3)
     0.025
     """
-    alpha = 1.0 - checks.confidence(confidence)
+    alpha = 1.0 - validate.confidence(confidence)
     low, high = 0, in_trials + 1  # the fewest in-scores above all out-scores that refute the claim
     while high - low > 1:
         middle = (low + high) // 2
@@ -82,7 +82,7 @@ def refutation_power(
     0.9...
     """
     require_same_relation("the claim", claim.relation, "the truth", truth.relation)
-    checks.whole("trials", trials, least=1)
+    validate.whole("trials", trials, least=1)
     return method.power(claim, truth, out_trials=trials, in_trials=trials, confidence=confidence, group_size=group_size)
 
 
@@ -105,7 +105,7 @@ def trials_to_refute(
     >>> trials_to_refute(PointClaim(4.0, 1e-5), PointClaim(math.inf, 1e-5)) < 204  # by Clopper–Pearson
     True
     """
-    checks.real("power", power, above=0, below=1)
+    validate.real("power", power, above=0, below=1)
 
     def enough(trials: int) -> bool:
         reached = refutation_power(claim, truth, trials, confidence=confidence, method=method, group_size=group_size)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats, group_max_tpr
 from epsilometer.errors import InvalidInput
 
@@ -43,7 +43,7 @@ def epsilon_from_rates(fpr: ArrayLike, fnr: ArrayLike, delta: float = 0.0, group
     >>> epsilon_from_rates(0.01, 0.01, group_size=2).round(3).item()
     3.912
     """
-    checks.delta(delta)
+    validate.delta(delta)
     u, w = np.broadcast_arrays(np.asarray(fpr, np.float64), np.asarray(fnr, np.float64))
     if np.any(~((u >= 0) & (u <= 1) & (w >= 0) & (w <= 1))):
         raise InvalidInput("fpr, fnr", (fpr, fnr), "rates in [0, 1]")
@@ -51,7 +51,7 @@ def epsilon_from_rates(fpr: ArrayLike, fnr: ArrayLike, delta: float = 0.0, group
         direct = np.log(np.maximum(1.0 - w - delta, 0.0)) - np.log(u)
         complement = np.log(np.maximum(1.0 - u - delta, 0.0)) - np.log(w)
     single: Floats = np.fmax(0.0, np.fmax(direct, complement))  # fmax: 0/0 says nothing
-    if checks.group_size(group_size) == 1:
+    if validate.group_size(group_size) == 1:
         return single
     low = np.zeros_like(single)
     high = np.minimum(single, 700.0)  # one record needs at least as much as each of several

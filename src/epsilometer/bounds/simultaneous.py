@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 from scipy import special
 
-from epsilometer import checks
-from epsilometer.bounds.own_randomness import most_hits
+from epsilometer import validate
 from epsilometer.bounds.rank_pairs import order_statistics, rank_grid
 from epsilometer.bounds.result import ErrorPair, Kind
+from epsilometer.bounds.simulation import most_hits
 from epsilometer.bounds.thresholds import Objective
 from epsilometer.claims import Floats
 from epsilometer.evidence import Counts, PairedRuns
@@ -35,8 +35,8 @@ class Simultaneous:
     name: ClassVar[str] = "simultaneous"
 
     def __post_init__(self) -> None:
-        checks.whole("simulations", self.simulations, least=999, most=10**6)
-        checks.whole("seed", self.seed, least=0)
+        validate.whole("simulations", self.simulations, least=999, most=10**6)
+        validate.whole("seed", self.seed, least=0)
 
     def error_pairs(self, evidence: PairedRuns, alpha: float, objective: Objective) -> list[ErrorPair]:
         outs, ins = np.sort(evidence.out_scores)[::-1], np.sort(evidence.in_scores)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.bounds.step_bets import FINE, Bet, RightCounts, right_so_far, tuned
 from epsilometer.claims import LARGEST_MU, Claim, Floats, GaussianClaim, StepClaim, require_same_relation
 from epsilometer.errors import InvalidInput
@@ -102,7 +102,7 @@ class StepProcess:
     """
 
     def __init__(self, confidence: float = 0.95) -> None:
-        self._needed = -math.log1p(-checks.confidence(confidence))
+        self._needed = -math.log1p(-validate.confidence(confidence))
         self._seen: list[tuple[RightCounts, float]] = []  # right guesses among the clearest, and the strength stated
         self._logs = np.log([slot.share for slot in SLOTS])
         self._highest = 0.0
@@ -131,11 +131,11 @@ class StepProcess:
         if (mu is None) == (noise_multiplier is None):
             raise InvalidInput("noise_multiplier", noise_multiplier, "either a noise multiplier or mu")
         if mu is None:
-            mu = 1.0 / checks.real("noise_multiplier", noise_multiplier, above=0)
-        strength = checks.real("mu", mu, above=0, closed="[]")
+            mu = 1.0 / validate.real("noise_multiplier", noise_multiplier, above=0)
+        strength = validate.real("mu", mu, above=0, closed="[]")
         if math.isfinite(strength) and strength > LARGEST_MU:
             raise InvalidInput("mu", strength, f"at most {LARGEST_MU:g}, or infinity")
-        at = np.array(np.median(values) if middle is None else checks.real("middle", middle))
+        at = np.array(np.median(values) if middle is None else validate.real("middle", middle))
         counts = right_so_far(values, tossed, at)
         gains = np.zeros(len(SLOTS))
         if math.isfinite(strength):

@@ -6,9 +6,9 @@ import math
 
 from scipy import special
 
-from epsilometer.attacks import area, area_limit
 from epsilometer.claims import GaussianClaim, PointClaim, Relation
 from epsilometer.evidence import PairedRuns
+from epsilometer.metrics import area, area_limit
 
 # What a power assumes that is computed for both of `attacks_of_strength`, as said of a figure and without one.
 EITHER = "if scores are Gaussian or those of randomized response"

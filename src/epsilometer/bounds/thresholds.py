@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.bounds.rank_pairs import rank_grid
 from epsilometer.bounds.rates import upper_limit
 from epsilometer.bounds.result import ErrorPair, Kind
@@ -59,7 +59,7 @@ class Fixed:
     name: ClassVar[str] = "fixed"
 
     def __post_init__(self) -> None:
-        checks.real("threshold", self.threshold, closed="[]")
+        validate.real("threshold", self.threshold, closed="[]")
 
     def error_pairs(self, evidence: PairedRuns, alpha: float, objective: Objective) -> list[ErrorPair]:
         return [certified_pair(self.threshold, evidence.counts(self.threshold), alpha)]
@@ -86,8 +86,8 @@ class Split:
     name: ClassVar[str] = "split"
 
     def __post_init__(self) -> None:
-        checks.real("fraction", self.fraction, above=0, below=1, remedy="0.5 chooses on half of the trials")
-        checks.whole("seed", self.seed, least=0)
+        validate.real("fraction", self.fraction, above=0, below=1, remedy="0.5 chooses on half of the trials")
+        validate.whole("seed", self.seed, least=0)
 
     def error_pairs(self, evidence: PairedRuns, alpha: float, objective: Objective) -> list[ErrorPair]:
         shuffles = Shuffles.of(evidence)
@@ -135,9 +135,9 @@ class UnionBound:
     name: ClassVar[str] = "union-bound"
 
     def __post_init__(self) -> None:
-        checks.whole("candidates", self.candidates, least=2)
+        validate.whole("candidates", self.candidates, least=2)
         for threshold in self.thresholds or ():
-            checks.real("thresholds", threshold, closed="[]")
+            validate.real("thresholds", threshold, closed="[]")
         if self.thresholds is not None and not self.thresholds:
             raise InvalidInput("thresholds", (), "at least one threshold")
 

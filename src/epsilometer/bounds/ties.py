@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.bounds.own_randomness import rng_for
+from epsilometer.bounds.simulation import rng_for
 from epsilometer.claims import Floats
 from epsilometer.evidence import PairedRuns
 

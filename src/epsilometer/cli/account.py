@@ -47,7 +47,7 @@ def account(
     - `epsilometer account --sample-rate 0.01 --noise-multiplier 8 --steps 2900 --also-noise 16` composes a private PCA
       and a training.
     """
-    from epsilometer import checks
+    from epsilometer import validate
     from epsilometer.accounting import ACCOUNTANTS, Composition, DpSgd, calibrate
     from epsilometer.accounting import account as account_for
 
@@ -65,7 +65,7 @@ def account(
         raise unknown_name("accountant", accountant, [*ACCOUNTANTS, "all"])
     if also_noise and epsilon is not None:
         raise InvalidInput("--also-noise", also_noise, "nothing where σ is looked for", "give --noise-multiplier")
-    releases = [checks.real("--also-noise", sigma, above=0) for sigma in also_noise or []]
+    releases = [validate.real("--also-noise", sigma, above=0) for sigma in also_noise or []]
     names = list(ACCOUNTANTS) if accountant == "all" else [accountant]
     if accountant == "all" and releases:
         names.remove("strong")  # a formula for equal steps

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 
 import typer
 
-from epsilometer import __version__, checks
+from epsilometer import __version__, validate
 from epsilometer.cli.account import account
 from epsilometer.cli.audit import audit
 from epsilometer.cli.bound import COUNTS, bound, compare
@@ -162,7 +162,7 @@ def _require_floats(arguments: list[str]) -> None:
         except ValueError:
             continue
         if name.startswith("--"):
-            checks.written(name, text)
+            validate.written(name, text)
 
 
 def _one_line(error: Exception, arguments: list[str]) -> str:

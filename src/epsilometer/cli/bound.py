@@ -218,18 +218,18 @@ def _settings(
     in_order: bool,
 ) -> Settings:
     """The settings, once none is given that its evidence has no use for."""
-    from epsilometer import checks
+    from epsilometer import validate
     from epsilometer.bounds import Threshold as AllByThreshold
     from epsilometer.bounds.catalogue import Settings
     from epsilometer.bounds.method import MEANING
 
-    checks.delta(delta)
-    checks.confidence(confidence)
-    checks.whole("seed", seed, least=0)
+    validate.delta(delta)
+    validate.confidence(confidence)
+    validate.whole("seed", seed, least=0)
     if direction not in MEANING:
         raise unknown_name("--direction", direction, MEANING)
     if threshold is not None:
-        checks.real("--threshold", threshold, closed="[]")
+        validate.real("--threshold", threshold, closed="[]")
     useless: list[tuple[str, object, object, str, str]] = []
     if counts is not None:
         why = "counts already come from a chosen test"

@@ -37,10 +37,10 @@ def calibrate(
 
     - `epsilometer calibrate --repetitions 1000 --bound exact-rank --bound eprocess --out calibration`
     """
-    from epsilometer import checks
+    from epsilometer import validate
     from epsilometer.bounds.calibration import NOT_MEASURED, calibrate_bounds
 
-    alpha = 1.0 - checks.confidence(confidence)
+    alpha = 1.0 - validate.confidence(confidence)
     if out is not None:
         _prepare(out)
     if bound is None:

@@ -15,7 +15,7 @@ from epsilometer.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from epsilometer.several import Comparison
+    from epsilometer.overview import Comparison
 
 _ABREAST = 4  # runs that fit beside each other; more of them are listed below each other
 
@@ -38,7 +38,7 @@ def diff(
 
     - `epsilometer diff sweep --out sweep.html` compares all runs of a folder.
     """
-    from epsilometer.several import compare
+    from epsilometer.overview import compare
 
     _require_suffix(out)
     found = compare(given)
@@ -77,8 +77,8 @@ def _require_suffix(out: Path | None) -> None:
 
 def _write(out: Path, found: Comparison) -> None:
     from epsilometer.figures.canvas import svg
+    from epsilometer.overview.pages import comparison_page
     from epsilometer.runs.atomic_files import write_whole
-    from epsilometer.several.pages import comparison_page
 
     text = comparison_page(found) if out.suffix == ".html" else svg(found.figure(), "runs", alone=True)
     try:

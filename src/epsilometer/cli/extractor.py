@@ -57,7 +57,7 @@ def extractor(
 
     - `epsilometer extractor --channels 16,32 --strides 2,2 --epochs 5 --per-class 100 --out small.npz`
     """
-    from epsilometer import checks
+    from epsilometer import validate
     from epsilometer.seeds import Stream, seed_of
     from epsilometer.training import Pretraining, pretrain
 
@@ -65,7 +65,7 @@ def extractor(
     settings = Pretraining(
         _numbers("channels", channels), _numbers("strides", strides), epochs, batch, learning_rate, flips
     )
-    start = seed_of(checks.seed("seed", seed), Stream.PRETRAINING, 0)
+    start = seed_of(validate.seed("seed", seed), Stream.PRETRAINING, 0)
     load = _loader(data_dir, quiet)
     images = load("data", data, "train", per_class)
     probed = None if probe is None else _to_probe(load, probe)

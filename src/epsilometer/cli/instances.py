@@ -160,10 +160,10 @@ def _epsilons_in(directory: Path, rows: tuple[int, ...]) -> Floats:
 
 def _require_measurable(count: int, trials: int, records: int) -> None:
     """Before anything is trained."""
-    from epsilometer import checks
+    from epsilometer import validate
 
-    checks.whole("--measure", count, least=0, most=records // 2, remedy=f"at most half of the {records} records")
-    checks.whole("--trials", trials, least=2, most=10**6)
+    validate.whole("--measure", count, least=0, most=records // 2, remedy=f"at most half of the {records} records")
+    validate.whole("--trials", trials, least=2, most=10**6)
 
 
 def _records(given: str | None, data: Dataset, seed: int) -> tuple[int, ...]:

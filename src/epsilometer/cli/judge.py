@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, OneRun, PairedRuns
 
@@ -66,7 +66,7 @@ def claimed(
     said = [option for option, value in training.items() if value is not None]
     missing = [option for option in training if option not in said]
     if epsilon is not None:
-        checks.real("--claim", epsilon, above=0, closed="[]")
+        validate.real("--claim", epsilon, above=0, closed="[]")
         if said:
             remedy = "one claims the point (ε, δ), the other the curve of a training: leave one out"
             raise InvalidInput("--claim", epsilon, f"nothing beside {' and '.join(said)}", remedy)

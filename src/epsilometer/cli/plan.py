@@ -174,7 +174,7 @@ def chosen_plan(
         from epsilometer.adversaries import ADVERSARIES
 
         own = ADVERSARIES.get(values["adversary"].get("name", ""))
-        of_worlds = own is None or own.gives.independent
+        of_worlds = own is None or own.evidence_type.independent
         for key in ("bound", "threshold", "target", *(() if of_worlds else ("trials",))):
             values["audit"].pop(key, None)
     if adversary is not None and adversary != values["adversary"].get("name"):

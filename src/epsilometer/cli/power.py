@@ -32,13 +32,13 @@ def power(
 
     - `epsilometer power --epsilon 1 --true-epsilon 2 --delta 1e-5 --confidence 0.99`
     """
-    from epsilometer import checks
+    from epsilometer import validate
     from epsilometer.bounds import trials_to_refute
     from epsilometer.claims import Claim, GaussianClaim, PointClaim
 
-    checks.real("epsilon", epsilon, above=0, below=1e6, closed="[]")
-    checks.delta(delta)
-    truth = math.inf if true_epsilon is None else checks.real("true_epsilon", true_epsilon, above=0, closed="]")
+    validate.real("epsilon", epsilon, above=0, below=1e6, closed="[]")
+    validate.delta(delta)
+    truth = math.inf if true_epsilon is None else validate.real("true_epsilon", true_epsilon, above=0, closed="]")
     if truth <= epsilon:
         raise InvalidInput(
             "--true-epsilon", truth, f"more than the claimed {epsilon:g}", "a true claim cannot be refuted"
@@ -51,7 +51,7 @@ def power(
         claims.append(("Gaussian curve", GaussianClaim.through(epsilon, delta)))
         if math.isfinite(truth):
             attackers.append((f"Gaussian at ε' = {truth:g}", GaussianClaim.through(truth, delta)))
-    checks.real("probability", probability, above=0, below=1)
+    validate.real("probability", probability, above=0, below=1)
     rows = [
         (attacker, claim, trials_to_refute(promise, attained, confidence=confidence, power=probability))
         for attacker, attained in attackers

@@ -52,17 +52,17 @@ def reproduce(
 
     - `epsilometer reproduce jagielski-table2 --out table2` reruns all of it; the same again continues.
     """
-    from epsilometer import checks
+    from epsilometer import validate
     from epsilometer.reproductions import Session, reproduction_named
     from epsilometer.runs import executor_named
 
     chosen = reproduction_named(name)
     cells = chosen.chosen(only or [])
-    count = chosen.trials if trials is None else checks.whole("--trials", trials, least=min(20, chosen.trials))
+    count = chosen.trials if trials is None else validate.whole("--trials", trials, least=min(20, chosen.trials))
     if count < chosen.trials:  # with the rows, too: "paper 1.85, measured 0.69" says little without it
         few = f" This run has --trials {count}, where {chosen.trials:,} are usual"
         chosen = replace(chosen, about=chosen.about + few + (": it can show less." if chosen.at_least else "."))
-    settings = {"reproduction": name, "trials": count, "seed": checks.whole("--seed", seed, least=0)}
+    settings = {"reproduction": name, "trials": count, "seed": validate.whole("--seed", seed, least=0)}
     session = Session(count, seed, data_dir, executor=executor_named(executor, workers, address))
     measure_cells(chosen, cells, settings, out, session, quiet=quiet, as_json=as_json, line=_line)
 

@@ -12,7 +12,7 @@ from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.rounding import down
 
 if TYPE_CHECKING:
-    from epsilometer.several import KnownRun
+    from epsilometer.overview import KnownRun
 
 _COLUMNS = ("run", "state", "trials", "claimed", "proved", "adversary", "verdict", "time")
 _HEADINGS = {"proved": "lower bound"}  # the key of --json is what programs know
@@ -47,8 +47,8 @@ def runs(
 
 def _stores(directory: Path) -> list[Path]:
     """The stores to look at: all of a directory, or none; a part of a disk would be a list that nobody asked for."""
+    from epsilometer.overview import places_below
     from epsilometer.runs import SEARCH_SECONDS, STORE
-    from epsilometer.several import places_below
 
     if directory.name == STORE and directory.is_file():
         return [directory]
@@ -67,8 +67,8 @@ def _stores(directory: Path) -> list[Path]:
 
 def _listed(path: Path, alone: bool) -> list[Listed]:
     """What is known of the runs in one store; a store that cannot be read must not hide the others."""
+    from epsilometer.overview import runs_at
     from epsilometer.runs import RESULTS
-    from epsilometer.several import runs_at
 
     try:
         found = runs_at(path)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.errors import InvalidInput
 
 Epochs = Annotated[
@@ -35,13 +35,13 @@ def rate_and_steps(
             raise InvalidInput(given, value, "nothing beside --sample-rate", "they say the same: leave one out")
         if batch_size is None or records is None:
             raise InvalidInput("--batch-size and --records", (batch_size, records), "both", "their ratio is the rate")
-        most = checks.whole("--records", records, least=1)
-        sample_rate = checks.whole("--batch-size", batch_size, least=1, most=most) / most
+        most = validate.whole("--records", records, least=1)
+        sample_rate = validate.whole("--batch-size", batch_size, least=1, most=most) / most
     if epochs is not None:
         if steps is not None:
             raise InvalidInput("--epochs", epochs, "nothing beside --steps", "they say the same: leave one out")
         if sample_rate is None:
             raise InvalidInput("--epochs", epochs, "--batch-size and --records beside it, or --sample-rate")
-        rate = checks.real("--sample-rate", sample_rate, above=0, below=1, closed="]")
-        steps = math.ceil(round(checks.real("--epochs", epochs, above=0, below=1e12) / rate, 6))
+        rate = validate.real("--sample-rate", sample_rate, above=0, below=1, closed="]")
+        steps = math.ceil(round(validate.real("--epochs", epochs, above=0, below=1e12) / rate, 6))
     return sample_rate, steps

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats
 from epsilometer.cli.columns import Columns, find_columns
 from epsilometer.errors import InvalidInput
@@ -158,5 +158,5 @@ def _score(cell: str, name: str, line: int) -> float:
     if math.isnan(value):
         raise InvalidInput(f"{name} in line {line}", cell, "a number", "find out which trial failed")
     if math.isinf(value):
-        checks.written(f"{name} in line {line}", cell)
+        validate.written(f"{name} in line {line}", cell)
     return value

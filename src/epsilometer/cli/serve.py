@@ -33,8 +33,8 @@ def serve(
     - `epsilometer serve results --address 0.0.0.0 --port 8080 --allow-remote` shows them to everybody in the network.
     """
     from epsilometer.cli.progress import broken_pipes_are_errors
-    from epsilometer.several.folder import Folder
-    from epsilometer.several.server import FolderServer
+    from epsilometer.overview.folder import Folder
+    from epsilometer.overview.server import FolderServer
 
     with FolderServer(Folder(directory), address, port, remote=allow_remote) as server:
         if as_json:

@@ -86,7 +86,7 @@ def watch(
 
     - `epsilometer watch --require consistent --out audit -- python -m mypackage.train`
     """
-    from epsilometer import checks
+    from epsilometer import validate
     from epsilometer.watching.checks.names import JAX, NAMES
     from epsilometer.watching.launch.run import NotStarted, follow
     from epsilometer.watching.settings import MOST, Settings
@@ -98,12 +98,12 @@ def watch(
     for name in ignore or ():
         if name not in (*NAMES, *JAX):
             raise unknown_name("ignore", name, [*NAMES, *JAX])
-    checks.whole("number", number, least=1, most=MOST)
-    checks.real("confidence", confidence, above=0, below=1)
+    validate.whole("number", number, least=1, most=MOST)
+    validate.real("confidence", confidence, above=0, below=1)
     if delta is not None:
-        checks.real("delta", delta, above=0, below=1)
+        validate.real("delta", delta, above=0, below=1)
     if seed is not None:
-        checks.whole("seed", seed, least=0)
+        validate.whole("seed", seed, least=0)
     display = _Display(confidence, delta, ignore or (), stop_when_known)
     begun, clock = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), time.monotonic()
     with _directory(out) as directory:

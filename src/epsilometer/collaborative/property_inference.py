@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
-from epsilometer.attacks import Floats, Interval, area
+from epsilometer import validate
 from epsilometer.collaborative.classifier import UpdateClassifier, common_direction, update_features
 from epsilometer.collaborative.updates import Updates
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
+from epsilometer.metrics import Floats, Interval, area
 from epsilometer.training import Array, Network
 
 _Flags = NDArray[np.bool_]
@@ -35,9 +35,9 @@ class Collaboration:
 
     def __post_init__(self) -> None:
         for name in ("rounds", "batch", "rehearsals"):
-            checks.whole(name, getattr(self, name), least=1)
-        checks.whole("rounds", self.rounds, least=8, remedy="batches with and without the property are needed")
-        checks.real("learning_rate", self.learning_rate, above=0)
+            validate.whole(name, getattr(self, name), least=1)
+        validate.whole("rounds", self.rounds, least=8, remedy="batches with and without the property are needed")
+        validate.real("learning_rate", self.learning_rate, above=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class PropertyInference:
 
     def auc_of(self, rounds: int) -> Interval:
         """The AUC for a property that stays for some rounds: of their mean scores, no round being in two means."""
-        checks.whole("rounds", rounds, least=1, most=min(len(self.without), len(self.having)))
+        validate.whole("rounds", rounds, least=1, most=min(len(self.without), len(self.having)))
         return area(_means(self.without, rounds), _means(self.having, rounds), self.confidence)
 
     def __repr__(self) -> str:

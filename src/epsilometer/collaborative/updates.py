@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epsilometer import checks
-from epsilometer.attacks import Floats
+from epsilometer import validate
 from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.metrics import Floats
 from epsilometer.training import Array, Labels, Network
 
 LEVELS = {
@@ -30,8 +30,8 @@ class Updates:
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
             raise unknown_name("level", self.level, LEVELS)
-        checks.real("noise_multiplier", self.noise_multiplier, above=0, below=math.inf, closed="[")
-        checks.real("clip_norm", self.clip_norm, above=0, below=math.inf)
+        validate.real("noise_multiplier", self.noise_multiplier, above=0, below=math.inf, closed="[")
+        validate.real("clip_norm", self.clip_norm, above=0, below=math.inf)
         if self.level == "none" and self.noise_multiplier:
             expected = "0, as nothing is clipped"
             raise InvalidInput("noise_multiplier", self.noise_multiplier, expected, "say what it hides: level")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.data.selection import class_labels, select
 from epsilometer.errors import InvalidInput
 
@@ -33,7 +33,7 @@ class Dataset:
     held_out: Dataset | None = None
 
     def __post_init__(self) -> None:
-        checks.whole("classes", self.classes, least=2)
+        validate.whole("classes", self.classes, least=2)
         try:
             x, y = np.array(self.x, dtype=np.float32), np.array(self.y)
         except (TypeError, ValueError):
@@ -63,7 +63,7 @@ class Dataset:
 
     def plus(self, x: ArrayLike, y: int, copies: int = 1) -> Dataset:
         """The neighbour with `copies` copies of one more record, at the end."""
-        checks.whole("copies", copies, least=1)
+        validate.whole("copies", copies, least=1)
         row = np.asarray(x, dtype=np.float32)
         if row.shape != self.x.shape[1:]:
             raise InvalidInput("x", f"shape {row.shape}", f"a record of shape {self.x.shape[1:]}")
@@ -75,7 +75,7 @@ class Dataset:
 
     def without(self, row: int) -> Dataset:
         """The neighbour that lacks one record; the others keep their order."""
-        checks.whole("row", row, least=0, most=len(self) - 1)
+        validate.whole("row", row, least=0, most=len(self) - 1)
         return self._with(np.delete(self.x, row, axis=0), np.delete(self.y, row))
 
     def with_rows(self, rows: ArrayLike, x: ArrayLike, y: ArrayLike) -> Dataset:
@@ -111,7 +111,7 @@ class Dataset:
 
     def holding_out(self, per_class: int) -> Dataset:
         """The data without the last `per_class` records of each class, which are `held_out`."""
-        checks.whole("data.held_out", per_class, least=1)
+        validate.whole("data.held_out", per_class, least=1)
         counts = np.bincount(self.y, minlength=self.classes)
         if per_class >= counts.min():
             expected = f"fewer than the {counts.min()} records of class {counts.argmin()} of {self.name}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.data.dataset import Dataset
 from epsilometer.data.files import Files
 from epsilometer.data.selection import select
@@ -28,7 +28,7 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.per_class is not None:  # before anything is read or downloaded
-            checks.whole("data.per_class", self.per_class, least=1)
+            validate.whole("data.per_class", self.per_class, least=1)
 
     def dataset(
         self,

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.data.binary_table import BinaryTable
 from epsilometer.data.cached import cached
 from epsilometer.data.dataset import Dataset
@@ -34,7 +34,7 @@ def retail(request: Request) -> Dataset:
     fixed permutation.
     """
     clusters = CLUSTERS if request.clusters is None else request.clusters
-    checks.whole("data.clusters", clusters, least=2, most=CLUSTERS)
+    validate.whole("data.clusters", clusters, least=2, most=CLUSTERS)
     recipe = f"600 commonest items; MiniBatchKMeans({clusters}, random_state=0, n_init=1, batch_size=1024)"
     path = request.files.first("retail", BASKETS.file, "retail.dat", "retail_fimi.npz")
     path = path or request.files.get("retail", [BASKETS])[0]

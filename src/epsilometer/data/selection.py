@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.errors import InvalidInput, unknown_name
 
 
@@ -61,7 +61,7 @@ def select(
     y = class_labels(labels, total)
     kept = class_numbers(classes, total, names)
     if per_class is not None:
-        checks.whole("data.per_class", per_class, least=1)
+        validate.whole("data.per_class", per_class, least=1)
     new = np.full(len(y), -1, dtype=np.int64)
     for number, old in enumerate(kept):
         rows = np.flatnonzero(y == old)

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from html import escape
 from typing import Any
 
+from epsilometer.escape import visible
 from epsilometer.figures.figure import WIDTH, Figure
 from epsilometer.figures.palette import DARK, GRID, INK, MUTED
-from epsilometer.visible import visible
 
 LEGEND_ROW = 0.22  # inches
 _SETTINGS: Any = {

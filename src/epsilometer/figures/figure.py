@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from html import escape
 from typing import Any, ClassVar
 
+from epsilometer.escape import visible
 from epsilometer.json_values import json_values
-from epsilometer.visible import visible
 
 WIDTH = 5.8  # inches, with letters of 9 points: they can still be read on a telephone
 

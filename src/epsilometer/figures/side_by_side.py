@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from epsilometer.escape import visible
 from epsilometer.figures.figure import Figure, Table, number
 from epsilometer.figures.palette import CERTIFIED, CLAIM, FAMILY, GRID, THEORY
-from epsilometer.visible import visible
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 
@@ -51,8 +51,8 @@ class Holder:
     p: float
 
     def __post_init__(self) -> None:
-        checks.real("order", self.order, above=1, remedy="8 is what Thudi et al. use")
-        checks.real("p", self.p, above=1, remedy="some multiple of the number of steps does well")
+        validate.real("order", self.order, above=1, remedy="8 is what Thudi et al. use")
+        validate.real("p", self.p, above=1, remedy="some multiple of the number of steps does well")
 
     def orders(self, steps: int, direction: str) -> Floats:
         """a_i for i = 0, the last step, to the first one."""

@@ -12,7 +12,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting import Composition, DpSgd, account, converted
 from epsilometer.claims import Floats, Relation
 from epsilometer.errors import InvalidInput
@@ -35,11 +35,11 @@ def individual_epsilons(
     [3.19, 1.05]
     """
     norms = np.asarray(shares, np.float64)
-    checks.whole("steps_between", steps_between, least=1)
+    validate.whole("steps_between", steps_between, least=1)
     if norms.ndim != 2 or len(norms) != math.ceil(mechanism.steps / steps_between):
         expected = f"a row for each of {mechanism.steps} steps (each {steps_between}th), a column a record"
         raise InvalidInput("shares", f"shape {norms.shape}", expected)
-    checks.delta(delta)
+    validate.delta(delta)
     step = StepMoments(mechanism.sample_rate, mechanism.noise_multiplier)
     times = np.full(len(norms), steps_between)
     times[-1] = mechanism.steps - steps_between * (len(norms) - 1)

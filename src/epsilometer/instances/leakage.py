@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.adversaries.record_gradient import AlongItsGradient, RecordGradient
 from epsilometer.auditing import Plan, claim_curve
 from epsilometer.auditing.part import PartOfPlan
@@ -112,7 +112,7 @@ def ends(result: InstanceResult, count: int) -> tuple[int, ...]:
     They are chosen by theory alone, before any score is seen.
     """
     most = len(result.epsilons) // 2
-    checks.whole("measure", count, least=1, most=most, remedy=f"of {len(result.epsilons)} records")
+    validate.whole("measure", count, least=1, most=most, remedy=f"of {len(result.epsilons)} records")
     order = result.from_least_to_most_exposed
     return tuple(int(result.plan.records[i]) for i in (*order[:count], *order[-count:]))
 

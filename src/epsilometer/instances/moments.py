@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 
@@ -40,8 +40,8 @@ class StepMoments:
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        checks.real("sample_rate", self.sample_rate, above=0, below=1, closed="]")
-        checks.real("noise_multiplier", self.noise_multiplier, above=0, remedy="without noise no record has an ε")
+        validate.real("sample_rate", self.sample_rate, above=0, below=1, closed="]")
+        validate.real("noise_multiplier", self.noise_multiplier, above=0, remedy="without noise no record has an ε")
 
     def log_moments(self, shares: ArrayLike, order: float) -> Floats:
         """For each share of the clip norm (0 to 1), at an order ≥ 1."""
@@ -61,7 +61,7 @@ class StepMoments:
         return self._interpolated(lambda whole: _table(self, whole), LEVELS.shape, order)
 
     def _interpolated(self, at_whole: Callable[[int], Floats], shape: tuple[int, ...], order: float) -> Floats:
-        checks.real("order", order, above=1, closed="[")
+        validate.real("order", order, above=1, closed="[")
         below = int(order)
         if order > MOST_ORDER:
             return np.full(shape, np.inf)

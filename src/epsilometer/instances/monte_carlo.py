@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats
 
 _BISECTIONS = 60
@@ -27,7 +27,7 @@ def log_mean_limit(log_values: ArrayLike, log_cap: ArrayLike, confidence: float)
     0.0295
     """
     values, cap = np.asarray(log_values, np.float64), np.asarray(log_cap, np.float64)
-    checks.confidence(confidence)
+    validate.confidence(confidence)
     draws = len(values)
     mean = np.minimum(np.exp(special.logsumexp(values, axis=0) - math.log(draws) - cap), 1.0)
     allowed = -math.log1p(-confidence) / draws

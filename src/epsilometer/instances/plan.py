@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting import UpperBound, account
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
@@ -95,19 +95,19 @@ class InstancePlan(Fingerprinted):
         if not rows or len(set(rows)) < len(rows):
             raise InvalidInput("records", f"{len(rows)} rows", "rows of the data, each once", "0 is the first row")
         object.__setattr__(self, "records", rows)
-        checks.whole("trainings", self.planned_trainings, least=1, most=10_000)
+        validate.whole("trainings", self.planned_trainings, least=1, most=10_000)
         if self.rule == "individual" and self.planned_trainings != 1:
             raise InvalidInput("trainings", self.trainings, "1: individual accounting is of one training", "rule sum")
         most = f"there are {self.recipe.steps} steps: the checkpoint is missing otherwise"
-        checks.whole("every", self.interval, least=1, most=self.recipe.steps, remedy=most)
+        validate.whole("every", self.interval, least=1, most=self.recipe.steps, remedy=most)
         Holder(8.0 if self.order is None else self.order, 2.0 if self.p is None else self.p)
         self._require_room()
-        checks.whole("draws", self.draws, least=1, most=10_000)
-        checks.whole("tuples", self.tuples, least=1, most=100_000)
-        checks.whole("tuple_order", self.tuple_order, least=2, most=64)
-        checks.confidence(self.confidence)
-        checks.seed("seed", self.seed)
-        checks.real("delta", self.delta, above=0, below=1, remedy="a common choice is 1e-5")
+        validate.whole("draws", self.draws, least=1, most=10_000)
+        validate.whole("tuples", self.tuples, least=1, most=100_000)
+        validate.whole("tuple_order", self.tuple_order, least=2, most=64)
+        validate.confidence(self.confidence)
+        validate.seed("seed", self.seed)
+        validate.real("delta", self.delta, above=0, below=1, remedy="a common choice is 1e-5")
 
     def _require_training(self) -> None:
         if self.last_layer and (self.rule == "mean" or not isinstance(self.subject.network, Network)):
@@ -140,7 +140,7 @@ class InstancePlan(Fingerprinted):
     def _row(self, row: object) -> int:
         data = self.subject.data
         remedy = f"{data.name} has rows 0 to {len(data) - 1}"
-        return checks.whole("records", row, least=0, most=len(data) - 1, remedy=remedy)
+        return validate.whole("records", row, least=0, most=len(data) - 1, remedy=remedy)
 
     @property
     def recipe(self) -> Recipe:
@@ -312,6 +312,6 @@ def mean_recipe(recipe: Recipe) -> Recipe:
 
 def chosen_records(data: Dataset, count: int, seed: int) -> tuple[int, ...]:
     """Rows drawn from the data without looking at it; all of them, if there are no more."""
-    checks.whole("records", count, least=1, most=len(data), remedy=f"{data.name} has {len(data)} records")
+    validate.whole("records", count, least=1, most=len(data), remedy=f"{data.name} has {len(data)} records")
     rng = np.random.default_rng(seed_of(seed, Stream.INSTANCES))
     return tuple(int(row) for row in np.sort(rng.choice(len(data), count, replace=False)))

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats, PointClaim
 from epsilometer.mechanisms.mechanism import Mechanism, positive_epsilon
 from epsilometer.mechanisms.sensitivity import UNIT, Sensitivity, numbers
@@ -38,8 +38,8 @@ class AboveThreshold(Mechanism):
     def __post_init__(self) -> None:
         positive_epsilon(self.epsilon)
         object.__setattr__(self, "sensitivity", Sensitivity.of(self.sensitivity, "linf"))
-        checks.real("threshold", self.threshold)
-        checks.whole("count", self.count, least=1)
+        validate.real("threshold", self.threshold)
+        validate.whole("count", self.count, least=1)
 
     @property
     def threshold_scale(self) -> float:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Claim
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.mechanism import Mechanism
@@ -79,7 +79,7 @@ class CallableMechanism(Mechanism):
 
     def release(self, value: Any, rng: np.random.Generator, size: int | None = None) -> Any:
         """As numbers: a row a release."""
-        rows = self._releases(value, rng, 1 if size is None else checks.whole("size", size, least=1))
+        rows = self._releases(value, rng, 1 if size is None else validate.whole("size", size, least=1))
         return rows[0] if size is None else rows
 
     def _releases(self, value: Any, rng: np.random.Generator, size: int) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import CurveClaim, Floats, Relation
 from epsilometer.mechanisms.mechanism import Mechanism, positive_epsilon, profile
 from epsilometer.mechanisms.sensitivity import UNIT, Sensitivity, numbers
@@ -64,13 +64,13 @@ class Exponential(Mechanism):
         >>> round(Exponential(epsilon=0.1).utility_gap(4 * math.exp(-5), outputs=4), 6)
         100.0
         """
-        checks.real("beta", beta, above=0, below=1, closed="]")
+        validate.real("beta", beta, above=0, below=1, closed="]")
         _require_outputs(outputs, best)
         return max(0.0, math.log(outputs / (beta * best)) / self.rate)
 
     def failure(self, gap: float, outputs: int, best: int = 1) -> float:
         """The same theorem the other way round: a limit on the probability of a score lower by `gap` or more."""
-        checks.real("gap", gap, above=0, closed="[")
+        validate.real("gap", gap, above=0, closed="[")
         _require_outputs(outputs, best)
         return min(1.0, outputs / best * math.exp(-self.rate * gap))
 
@@ -109,5 +109,5 @@ def one_item_profit(offers: ArrayLike, prices: ArrayLike) -> Floats:
 
 
 def _require_outputs(outputs: int, best: int) -> None:
-    checks.whole("outputs", outputs, least=1)
-    checks.whole("best", best, least=1, most=outputs)
+    validate.whole("outputs", outputs, least=1)
+    validate.whole("best", best, least=1, most=outputs)

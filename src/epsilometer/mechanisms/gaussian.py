@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats, GaussianClaim
 from epsilometer.mechanisms.mechanism import Mechanism, on_grid
 from epsilometer.mechanisms.sensitivity import UNIT, Sensitivity
@@ -31,23 +31,23 @@ class Gaussian(Mechanism):
     name: ClassVar[str] = "gaussian"
 
     def __post_init__(self) -> None:
-        checks.real("noise_std", self.noise_std, above=0)
+        validate.real("noise_std", self.noise_std, above=0)
         object.__setattr__(self, "sensitivity", Sensitivity.of(self.sensitivity, "l2"))
 
     @classmethod
     def classic(cls, epsilon: float, delta: float, sensitivity: Sensitivity | float = UNIT["l2"]) -> Gaussian:
         """σ = √(2 ln(1.25/δ))·Δ/ε, proved for ε ≤ 1."""
         remedy = "the classic calibration is proved for ε ≤ 1 only; Gaussian.analytic takes any"
-        checks.real("epsilon", epsilon, above=0, below=1, closed="]", remedy=remedy)
-        checks.real("delta", delta, above=0, below=1, remedy=_REMEDY)
+        validate.real("epsilon", epsilon, above=0, below=1, closed="]", remedy=remedy)
+        validate.real("delta", delta, above=0, below=1, remedy=_REMEDY)
         stated = Sensitivity.of(sensitivity, "l2")
         return cls(math.sqrt(2.0 * math.log(1.25 / delta)) * stated.amount / epsilon, stated)
 
     @classmethod
     def analytic(cls, epsilon: float, delta: float, sensitivity: Sensitivity | float = UNIT["l2"]) -> Gaussian:
         """The least noise that keeps (ε, δ), for all ε."""
-        checks.real("epsilon", epsilon, above=0, remedy="a mechanism needs a finite ε > 0")
-        checks.real("delta", delta, above=0, below=1, remedy=_REMEDY)
+        validate.real("epsilon", epsilon, above=0, remedy="a mechanism needs a finite ε > 0")
+        validate.real("delta", delta, above=0, below=1, remedy=_REMEDY)
         stated = Sensitivity.of(sensitivity, "l2")
         return cls(stated.amount / GaussianClaim.through(epsilon, delta).mu, stated)
 

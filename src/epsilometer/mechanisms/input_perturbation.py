@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Claim, Floats, Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.gaussian import Gaussian
@@ -39,8 +39,8 @@ class InputPerturbation(Mechanism):
     sensitivity: ClassVar[Sensitivity] = RECORD  # type: ignore[misc]
 
     def __post_init__(self) -> None:
-        checks.real("low", self.low)
-        checks.real("high", self.high, above=self.low)
+        validate.real("low", self.low)
+        validate.real("high", self.high, above=self.low)
         if self.noise.sensitivity.amount < self.high - self.low:
             expected = f"at least high - low = {self.high - self.low:g}, which replacing a record can change"
             raise InvalidInput("sensitivity of the noise", self.noise.sensitivity.amount, expected)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Claim, CurveClaim, Floats, Relation
 from epsilometer.mechanisms.sensitivity import Sensitivity, numbers
 
@@ -61,7 +61,7 @@ class Mechanism(ABC):
 
     def release(self, value: Any, rng: np.random.Generator, size: int | None = None) -> Any:
         """One release, or `size` independent ones along a first axis."""
-        count = 1 if size is None else checks.whole("size", size, least=1)
+        count = 1 if size is None else validate.whole("size", size, least=1)
         found = self._releases(self.accept(value), rng, count)
         return found[0] if size is None else found
 
@@ -79,7 +79,7 @@ def on_grid(values: Floats, scale: float) -> Floats:
 
 def positive_epsilon(value: float) -> float:
     """ε of a mechanism: with 0 nothing of use could be released, with infinity nothing is promised."""
-    return checks.real("epsilon", value, above=0, remedy="a mechanism needs a finite ε > 0")
+    return validate.real("epsilon", value, above=0, remedy="a mechanism needs a finite ε > 0")
 
 
 def profile(epsilon: float, delta_at: Any, relation: Relation, name: str) -> CurveClaim:

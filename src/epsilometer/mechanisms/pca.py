@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting import DpSgd, curve
 from epsilometer.claims import Claim, Floats, GaussianClaim
 from epsilometer.errors import InvalidInput
@@ -46,8 +46,8 @@ class DpPca(Mechanism):
     sensitivity: ClassVar[Sensitivity] = UNIT["l2"]  # type: ignore[misc]
 
     def __post_init__(self) -> None:
-        checks.whole("components", self.components, least=1)
-        checks.real("noise_multiplier", self.noise_multiplier, above=0)
+        validate.whole("components", self.components, least=1)
+        validate.real("noise_multiplier", self.noise_multiplier, above=0)
         self._step  # noqa: B018  checks the sample rate
 
     @property
@@ -88,7 +88,7 @@ class DpPca(Mechanism):
         records = numbers("records", value)
         if records.ndim != 2:
             raise InvalidInput("records", f"shape {records.shape}", "a matrix of records, of which a sample is drawn")
-        count = 1 if size is None else checks.whole("size", size, least=1)
+        count = 1 if size is None else validate.whole("size", size, least=1)
         coins = (rng.random(len(records)) < self.sample_rate for _ in range(count))
         found = np.concatenate([self._releases(self.accept(records[chosen]), rng, 1) for chosen in coins])
         return found[0] if size is None else found

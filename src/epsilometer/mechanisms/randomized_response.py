@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import CurveClaim, Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.mechanism import Domain, Mechanism, positive_epsilon
@@ -33,7 +33,7 @@ class RandomizedResponse(Mechanism):
 
     def __post_init__(self) -> None:
         positive_epsilon(self.epsilon)
-        checks.whole("answers", self.answers, least=2)
+        validate.whole("answers", self.answers, least=2)
 
     @property
     def truth(self) -> float:

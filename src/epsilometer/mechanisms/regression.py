@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 
@@ -32,8 +32,8 @@ def example_records(records: int, features: int, seed: int = 0) -> tuple[Floats,
     >>> x.shape, bool(abs(y).max() <= 1)
     ((100, 5), True)
     """
-    shape = checks.whole("records", records, least=1), checks.whole("features", features, least=1)
-    rng = np.random.default_rng(checks.whole("seed", seed, least=0))
+    shape = validate.whole("records", records, least=1), validate.whole("features", features, least=1)
+    rng = np.random.default_rng(validate.whole("seed", seed, least=0))
     x = rng.standard_normal(shape)
     x *= (rng.random(records) ** (1.0 / features) / np.linalg.norm(x, axis=1))[:, None]
     slope = rng.standard_normal(features)

@@ -24,7 +24,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats, GaussianClaim, Relation
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.mechanisms.regression import bounded_records
@@ -58,11 +58,11 @@ class PrivateRidge:
 
     def __post_init__(self) -> None:
         _require_regularisation(self.regularisation)
-        checks.real("epsilon", self.epsilon, above=0)
+        validate.real("epsilon", self.epsilon, above=0)
         remedy = "Gaussian noise has no ε at δ = 0; a common choice is 1e-5"
-        checks.real("delta", self.delta, above=0, below=1, remedy=remedy)
+        validate.real("delta", self.delta, above=0, below=1, remedy=remedy)
         if self.records is not None:
-            checks.whole("records", self.records, least=1, remedy="a public limit on the size of data sets")
+            validate.whole("records", self.records, least=1, remedy="a public limit on the size of data sets")
         if self.calibration not in CALIBRATIONS:
             raise unknown_name("calibration", self.calibration, CALIBRATIONS)
 
@@ -111,7 +111,7 @@ class PrivateRidge:
         (3, 1)
         """
         optimum = self.fit(x, y)
-        noise = rng.standard_normal((checks.whole("count", count, least=1), len(optimum)))
+        noise = rng.standard_normal((validate.whole("count", count, least=1), len(optimum)))
         return optimum + self.noise_std * noise
 
 
@@ -136,7 +136,7 @@ def proved_sensitivity(regularisation: float, records: int) -> float:
     >>> round(proved_sensitivity(100, records=401), 5), round(proved_sensitivity(1, records=401), 2)
     (0.0199, 7.78)
     """
-    fewer = checks.whole("records", records, least=1) - 1
+    fewer = validate.whole("records", records, least=1) - 1
     return (1.0 + norm_limit(regularisation, fewer)) / math.sqrt(regularisation * (regularisation + 1.0))
 
 
@@ -146,11 +146,11 @@ def norm_limit(regularisation: float, records: int) -> float:
     >>> norm_limit(100, records=400), norm_limit(100, records=25)
     (1.0, 0.2)
     """
-    ratio = checks.whole("records", records, least=0) / _require_regularisation(regularisation)
+    ratio = validate.whole("records", records, least=0) / _require_regularisation(regularisation)
     return math.sqrt(ratio) / 2.0 if ratio >= 1.0 else ratio / (1.0 + ratio)
 
 
 def _require_regularisation(value: object) -> float:
     # Beyond these limits floating point has no answer: noise of 0, or an optimum that cannot be found.
     remedy = "without it the optimum has no finite sensitivity"
-    return checks.real("regularisation", value, above=1e-9, below=1e12, closed="[]", remedy=remedy)
+    return validate.real("regularisation", value, above=1e-9, below=1e12, closed="[]", remedy=remedy)

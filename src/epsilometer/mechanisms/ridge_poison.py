@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats, GaussianClaim
 from epsilometer.mechanisms.regression import bounded_records
 from epsilometer.mechanisms.ridge import PrivateRidge
@@ -109,6 +109,6 @@ def midpoint_epsilon(distance: float, noise_std: float, delta: float = 0.0) -> f
     >>> round(midpoint_epsilon(1.0, 1.0), 4), round(midpoint_epsilon(1.0, 1.0, delta=0.1), 4)
     (1.6683, 1.5417)
     """
-    ratio = checks.real("distance", distance, above=0, closed="[") / checks.real("noise_std", noise_std, above=0)
-    right = float(special.ndtr(ratio)) - checks.delta(delta)
+    ratio = validate.real("distance", distance, above=0, closed="[") / validate.real("noise_std", noise_std, above=0)
+    right = float(special.ndtr(ratio)) - validate.delta(delta)
     return max(0.0, math.log(right) - float(special.log_ndtr(-ratio))) if right > 0 else 0.0

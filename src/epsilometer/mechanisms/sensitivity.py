@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats, Relation
 from epsilometer.errors import InvalidInput, unknown_name
 
@@ -34,7 +34,7 @@ class Sensitivity:
 
     def __post_init__(self) -> None:
         remedy = "the most that one record can change the value"
-        checks.real("sensitivity", self.amount, above=0, remedy=remedy)
+        validate.real("sensitivity", self.amount, above=0, remedy=remedy)
         if self.norm not in NORMS:
             raise unknown_name("norm", self.norm, NORMS)
         object.__setattr__(self, "relation", Relation.of(self.relation))

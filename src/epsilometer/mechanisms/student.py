@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting import StudentDpSgd
 from epsilometer.claims import CurveClaim, Floats
 from epsilometer.errors import InvalidInput
@@ -38,8 +38,8 @@ class Student(Mechanism):
     name: ClassVar[str] = "student"
 
     def __post_init__(self) -> None:
-        checks.real("scale", self.scale, above=0)
-        checks.whole("entries", self.entries, least=1)
+        validate.real("scale", self.scale, above=0)
+        validate.whole("entries", self.entries, least=1)
         object.__setattr__(self, "sensitivity", Sensitivity.of(self.sensitivity, "l2"))
         self._step  # noqa: B018  checks the rest
 

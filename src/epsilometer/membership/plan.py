@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
@@ -51,9 +51,9 @@ class MembershipPlan(Fingerprinted):
     records: Dataset | None = None  # of a given model; those of the training, where there is one
 
     def __post_init__(self) -> None:
-        checks.whole("targets", self.targets, least=1, most=MOST_MODELS)
-        checks.whole("references", self.references, least=0, most=MOST_MODELS)
-        checks.seed("seed", self.seed)
+        validate.whole("targets", self.targets, least=1, most=MOST_MODELS)
+        validate.whole("references", self.references, least=0, most=MOST_MODELS)
+        validate.seed("seed", self.seed)
         if self.training is None and (self.given is None or self.references):
             raise InvalidInput("training", None, "a training", "references and targets are trained by it")
         if self.given is not None and self.targets != 1:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.training import Array, Labels
@@ -23,8 +23,8 @@ class Queries:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        checks.whole("copies", self.copies, least=1, most=1000)
-        checks.real("noise", self.noise, above=0, below=1, remedy="0.1 is usual")
+        validate.whole("copies", self.copies, least=1, most=1000)
+        validate.real("noise", self.noise, above=0, below=1, remedy="0.1 is usual")
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import attacks
+from epsilometer import metrics
 from epsilometer.accounting import UpperBound
-from epsilometer.attacks import Interval, TruePositives
 from epsilometer.bounds import LowerBound
 from epsilometer.claims import Floats
 from epsilometer.evidence import Coins, Membership, OneRun
 from epsilometer.figures import Drawable, Pictures, Roc, RocCurve
 from epsilometer.membership.plan import MembershipPlan
+from epsilometer.metrics import Interval, TruePositives
 
 RATES = (0.001, 0.01)  # false-positive rates at which true positives are told
 SHOWN = 8  # most exposed records
@@ -148,5 +148,5 @@ def subsets(
     for i in kept:
         rows = groups == i
         outs, ins = scores[rows & ~member], scores[rows & member]
-        found.append(Subset(names[i], len(ins), len(outs), attacks.area(outs, ins, each)))
+        found.append(Subset(names[i], len(ins), len(outs), metrics.area(outs, ins, each)))
     return tuple(found)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats
 from epsilometer.evidence import Coins
 from epsilometer.membership.attack import Attack, Seen
@@ -30,8 +30,8 @@ class Rmia(Attack):
     least_population: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        checks.real("gamma", self.gamma, above=0, remedy="1 is usual")
-        checks.real("a", self.a, above=0, below=1, closed="[]", remedy="0.3 is usual")
+        validate.real("gamma", self.gamma, above=0, remedy="1 is usual")
+        validate.real("a", self.a, above=0, below=1, closed="[]", remedy="0.3 is usual")
 
     def scores(self, seen: Seen) -> Floats:
         chance, population = np.exp(seen.references["log_chance"]), np.exp(seen.reference_population["log_chance"])

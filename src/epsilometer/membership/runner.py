@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting import UpperBound, account
 from epsilometer.bounds import LowerBound, one_run_fdp, pool_runs
 from epsilometer.claims import Floats, Relation
@@ -42,8 +42,8 @@ def run_membership(
     intervals of n attacks have an n-th of the error each, so that they hold for all attacks at once and the strongest
     may be picked. `subgroup` is the number of a feature.
     """
-    checks.delta(delta)
-    checks.confidence(confidence)
+    validate.delta(delta)
+    validate.confidence(confidence)
     require_fitting(attacks, plan.references, len(plan.population))
     for attack in attacks:
         if attack.asks and plan.queries is None:
@@ -193,7 +193,7 @@ def _subgroups(plan: MembershipPlan, feature: int | None) -> tuple[NDArray[np.in
     if feature is None:
         return np.zeros(len(data), np.int64), ()
     most = data.x.shape[1] - 1
-    column = data.x[:, checks.whole("subgroup", feature, least=0, most=most, remedy="it is the number of a feature")]
+    column = data.x[:, validate.whole("subgroup", feature, least=0, most=most, remedy="it is the number of a feature")]
     values, places = np.unique(column, return_inverse=True)
     if len(values) <= MOST_GROUPS:
         return places.astype(np.int64), tuple(f"feature {feature} = {value:g}" for value in values)

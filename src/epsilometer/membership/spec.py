@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pydantic
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.auditing.spec_sections import DataSection, ModelSection, Section, SubjectSection, TrainingSection
 from epsilometer.auditing.spec_text import parse_toml, read_toml, validated
 from epsilometer.data import Dataset, Progress, own_data, read_pairs
@@ -52,7 +52,7 @@ class OwnTraining(TrainingSection):
             raise InvalidInput("training.budget", self.budget, "nothing here", "say noise_multiplier and steps")
         settings = self.model_dump(exclude={"budget"})
         clip = NO_CLIPPING if not self.noise_multiplier else 1.0
-        settings["clip_norm"] = clip if self.clip_norm is None else checks.real("clip_norm", self.clip_norm, above=0)
+        settings["clip_norm"] = clip if self.clip_norm is None else validate.real("clip_norm", self.clip_norm, above=0)
         if settings["noise_multiplier"] is None:
             settings["noise_multiplier"] = 0.0
         return Recipe(records=records, **model, **settings)
@@ -133,7 +133,7 @@ class MembershipSpec(Section):
 
     def _study(self, data_dir: Path | None, progress: Progress | None) -> Study:
         asked = self.membership
-        checks.seed("seed", asked.seed)  # records are drawn by it before there is a plan
+        validate.seed("seed", asked.seed)  # records are drawn by it before there is a plan
         attacks = self._attacks()
         given = self._given()
         held_out: Dataset | None = None
@@ -184,15 +184,15 @@ class MembershipSpec(Section):
     def _split(self, data: Dataset) -> tuple[Dataset, Dataset, Dataset | None]:
         """Records that are tossed for, others that are in no model, and those that a defence may look at."""
         population = len(data) // 5 if self.membership.population is None else self.membership.population
-        checks.whole("population", population, least=0, most=len(data) - 2)
+        validate.whole("population", population, least=0, most=len(data) - 2)
         held_out = 0
         if self.defence.name is not None and self.defence.recipe().needs_held_out:
             held_out = (len(data) - population) // 3 if self.defence.held_out is None else self.defence.held_out
-            checks.whole("held_out", held_out, least=2, most=len(data) - population - 2)
+            validate.whole("held_out", held_out, least=2, most=len(data) - population - 2)
         rest = len(data) - population - held_out
         records = rest if self.membership.records is None else self.membership.records
         remedy = f"{data.name} has {len(data)}, of which {population} are the population"
-        checks.whole("records", records, least=2, most=rest, remedy=remedy)
+        validate.whole("records", records, least=2, most=rest, remedy=remedy)
         order = np.random.default_rng(seed_of(self.membership.seed, Stream.SPLITTING, 0)).permutation(len(data))
         first, second = records + population, records + population + held_out
         others = data.taken(order[first:second]) if held_out else None
@@ -229,7 +229,7 @@ class MembershipSpec(Section):
         both = own_data((np.concatenate([members, others]), np.concatenate([y for _, y in parts])), "given")
         usual = len(others) // 4 if self.membership.references else 0
         population = usual if self.membership.population is None else self.membership.population
-        checks.whole("population", population, least=0, most=len(others) - 1, remedy="they are taken from the others")
+        validate.whole("population", population, least=0, most=len(others) - 1, remedy="they are taken from the others")
         rng = np.random.default_rng(seed_of(self.membership.seed, Stream.SPLITTING, 0))
         outside = len(members) + rng.permutation(len(others))
         kept = rng.permutation(np.concatenate([np.arange(len(members)), outside[population:]]))  # files are sorted

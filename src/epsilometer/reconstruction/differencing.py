@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsilometer import checks
-from epsilometer.attacks import Floats
+from epsilometer import validate
 from epsilometer.errors import InvalidInput
+from epsilometer.metrics import Floats
 
 
 def noisy_sum(records: ArrayLike, noise_std: float, rng: np.random.Generator) -> Floats:
@@ -20,7 +20,7 @@ def noisy_sum(records: ArrayLike, noise_std: float, rng: np.random.Generator) ->
     rows = np.asarray(records, np.float64)
     if rows.ndim != 2:
         raise InvalidInput("records", f"shape {rows.shape}", "a matrix with a row a record")
-    checks.real("noise_std", noise_std, above=0, below=math.inf, closed="[", remedy="0 means exact sums")
+    validate.real("noise_std", noise_std, above=0, below=math.inf, closed="[", remedy="0 means exact sums")
     total: Floats = rows.sum(axis=0) + noise_std * rng.standard_normal(rows.shape[1])
     return total
 

@@ -12,9 +12,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsilometer import checks
-from epsilometer.attacks import Floats
+from epsilometer import validate
 from epsilometer.errors import InvalidInput
+from epsilometer.metrics import Floats
 from epsilometer.training import Network
 
 
@@ -58,8 +58,8 @@ def released_gradient(
     rng: np.random.Generator | None = None,
 ) -> Floats:
     """What DP-SGD releases in a step whose batch is one record: its gradient, clipped, with noise of σ·C."""
-    checks.real("clip_norm", clip_norm, above=0, closed="]", remedy="inf means no clipping")
-    checks.real("noise_multiplier", noise_multiplier, above=0, closed="[")
+    validate.real("clip_norm", clip_norm, above=0, closed="]", remedy="inf means no clipping")
+    validate.real("noise_multiplier", noise_multiplier, above=0, closed="[")
     flat, record = np.asarray(parameters, np.float64), np.asarray(x, np.float64)[None]
     gradient: Floats = network.clipped_gradient_sum(flat, record, np.array([y]), clip_norm).astype(np.float64)
     if noise_multiplier:

@@ -16,9 +16,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsilometer import checks
-from epsilometer.attacks import Floats
+from epsilometer import validate
 from epsilometer.errors import InvalidInput
+from epsilometer.metrics import Floats
 
 _STEP = 1e-5  # of central differences, for features of about 1
 
@@ -31,8 +31,8 @@ def gaussian_renyi(sensitivity: float, noise_std: float) -> float:
     >>> gaussian_renyi(2.0, 1.0)
     4.0
     """
-    checks.real("sensitivity", sensitivity, above=0, below=math.inf, closed="[")
-    checks.real("noise_std", noise_std, above=0, closed="[]")
+    validate.real("sensitivity", sensitivity, above=0, below=math.inf, closed="[")
+    validate.real("noise_std", noise_std, above=0, closed="[]")
     if sensitivity == 0:
         return 0.0
     ratio = sensitivity / noise_std if noise_std else math.inf
@@ -56,7 +56,7 @@ def renyi_limit(
     widths = np.asarray(diameters, np.float64)
     if widths.ndim != 1 or not widths.size or not (np.isfinite(widths) & (widths >= 0)).all():
         raise InvalidInput("diameters", _brief(widths), "a length ≥ 0 for each coordinate")
-    epsilon = checks.real("renyi_epsilon", renyi_epsilon, above=0, closed="[]")
+    epsilon = validate.real("renyi_epsilon", renyi_epsilon, above=0, closed="[]")
     moves, off = (_per_coordinate(name, values, widths) for name, values in (("slopes", slopes), ("biases", biases)))
     spread = (moves * widths) ** 2 / 4.0
     with np.errstate(over="ignore", divide="ignore"):
@@ -79,7 +79,7 @@ def fisher_limit(release: Callable[[Floats], Floats], x: ArrayLike, noise_std: f
     record = np.asarray(x, np.float64)
     if record.ndim != 1 or not record.size or not np.isfinite(record).all():
         raise InvalidInput("x", _brief(record), "a record of finite numbers")
-    checks.real("noise_std", noise_std, above=0, below=math.inf, closed="[")
+    validate.real("noise_std", noise_std, above=0, below=math.inf, closed="[")
     power = 0.0
     for i in range(len(record)):
         moved = np.zeros_like(record)

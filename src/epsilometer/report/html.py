@@ -6,10 +6,10 @@ import functools
 import re
 from typing import TYPE_CHECKING, Any
 
+from epsilometer.escape import visible
 from epsilometer.figures.palette import DARK
 from epsilometer.report.page import Page
 from epsilometer.report.seal import EMPTY, sealed
-from epsilometer.visible import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.attacks import Interval
 from epsilometer.json_values import SCHEMA, json_values
 from epsilometer.membership import NO_EPSILON, MembershipResult
+from epsilometer.metrics import Interval
 from epsilometer.report.document import versions
 from epsilometer.report.files import Written, write_document
 from epsilometer.report.headline import Headline

@@ -92,7 +92,7 @@ def _needed(preview: Preview) -> str:
         return ""
     if preview.needed_trials is None:
         return "more than can be promised by this pilot: use a stronger adversary"
-    kind = preview.plan.adversary.gives
+    kind = preview.plan.adversary.evidence_type
     what = "trials per world" if kind.independent else kind.trials_are
     return f"about {preview.needed_trials} {what} for 'consistent', or 'violated' by an attack twice as strong"
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from epsilometer.attacks import Floats
 from epsilometer.data import Dataset, load
 from epsilometer.errors import InvalidInput
 from epsilometer.figures import Figure, Grid, Lines, Pictures, Series
+from epsilometer.metrics import Floats
 from epsilometer.reconstruction import (
     Reconstruction,
     difference,

@@ -37,7 +37,7 @@ PER_STEP = {"gradient": GradientSteps(), "malicious-dataset": GradientSteps(mali
 def ladder_of(plan: Plan) -> Reproduction:
     """All adversaries whose powers the plan's training grants, as cells of one table."""
     own_training(plan.subject)  # all of them can play against nothing else
-    if plan.planned_method.kind is not Kind.CERTIFIED or not plan.adversary.gives.independent:
+    if plan.planned_method.kind is not Kind.CERTIFIED or not plan.adversary.evidence_type.independent:
         raise InvalidInput("method", plan.planned_method.name, "one that certifies bounds from trials", "leave it out")
     granted = [name for name in LADDER if not plan.access.lacks(ADVERSARIES[name]().needs)]
     return Reproduction(

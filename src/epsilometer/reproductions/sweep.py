@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.auditing import Plan, Spec, run, spec_from_dict
 from epsilometer.auditing.utility import TRAININGS, Accuracy, has_accuracy, held_out_part, measure_accuracy
 from epsilometer.bounds import Kind
@@ -78,7 +78,7 @@ def _require_known(key: str) -> None:
 
 def _values(key: str, listed: str) -> list[Any]:
     def number(text: str) -> float:
-        return checks.written(f"vary {key}", text)
+        return validate.written(f"vary {key}", text)
 
     try:
         found: list[Any] = tomllib.loads(f"values = [{listed}\n]", parse_float=number)["values"]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting import DpSgd
 from epsilometer.data import Dataset
 from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
@@ -71,7 +71,7 @@ class CallableTraining(Subject):
         if self.isolation not in ISOLATIONS:
             raise unknown_name("isolation", self.isolation, ISOLATIONS)
         if self.time_limit is not None:
-            checks.real("time_limit", self.time_limit, above=0)
+            validate.real("time_limit", self.time_limit, above=0)
         for name in ("train", "score"):
             given = getattr(self, name)
             if given is not None and not isinstance(given, Entry):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting import DpSgd
 from epsilometer.claims import Claim, CurveClaim, Floats, Relation
 from epsilometer.data import Dataset
@@ -42,7 +42,7 @@ class Faults:
     noise_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        checks.real("noise_scale", self.noise_scale, above=0, closed="[", remedy="1 injects no fault")
+        validate.real("noise_scale", self.noise_scale, above=0, closed="[", remedy="1 injects no fault")
 
     def in_words(self) -> list[str]:
         scale = self.noise_scale

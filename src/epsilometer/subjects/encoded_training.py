@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting import StudentDpSgd
 from epsilometer.claims import Claim, Relation
 from epsilometer.data import Dataset
@@ -51,14 +51,14 @@ class EncodedRecipe:
     denoise: bool = True
 
     def __post_init__(self) -> None:
-        checks.whole("records", self.records, least=1, most=10**12)
-        widths = tuple(checks.whole("hidden", one, least=1, most=10**5) for one in self.hidden)
+        validate.whole("records", self.records, least=1, most=10**12)
+        widths = tuple(validate.whole("hidden", one, least=1, most=10**5) for one in self.hidden)
         object.__setattr__(self, "hidden", widths)
         self.mechanism  # noqa: B018  checks sample rate, noise, steps and freedom
-        checks.real("clip_norm", self.clip_norm, above=1e-12, below=1e12, closed="[]")
-        checks.real("learning_rate", self.learning_rate, above=0, below=1e30)
-        checks.whole("code", self.code, least=1, most=10**5)
-        checks.seed("code_seed", self.code_seed)
+        validate.real("clip_norm", self.clip_norm, above=1e-12, below=1e12, closed="[]")
+        validate.real("learning_rate", self.learning_rate, above=0, below=1e30)
+        validate.whole("code", self.code, least=1, most=10**5)
+        validate.seed("code_seed", self.code_seed)
         if self.activation not in ("relu", "tanh"):
             raise InvalidInput("activation", self.activation, "relu or tanh")
 

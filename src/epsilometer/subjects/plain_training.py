@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.subjects.access import Access
@@ -49,16 +49,16 @@ class PlainRecipe:
 
     def __post_init__(self) -> None:
         object.__setattr__(
-            self, "hidden", tuple(checks.whole("hidden", one, least=1, most=10**5) for one in self.hidden)
+            self, "hidden", tuple(validate.whole("hidden", one, least=1, most=10**5) for one in self.hidden)
         )
-        checks.whole("epochs", self.epochs, least=1, most=10**5)
-        checks.whole("batch", self.batch, least=1, most=10**6)
-        checks.real("learning_rate", self.learning_rate, above=0, below=10)
-        checks.real("l2", self.l2, above=0, below=10, closed="[")
-        checks.real("label_smoothing", self.label_smoothing, above=0, below=1, closed="[")
-        checks.real("adversarial", self.adversarial, above=0, below=1000, closed="[", remedy="λ, such as 3")
+        validate.whole("epochs", self.epochs, least=1, most=10**5)
+        validate.whole("batch", self.batch, least=1, most=10**6)
+        validate.real("learning_rate", self.learning_rate, above=0, below=10)
+        validate.real("l2", self.l2, above=0, below=10, closed="[")
+        validate.real("label_smoothing", self.label_smoothing, above=0, below=1, closed="[")
+        validate.real("adversarial", self.adversarial, above=0, below=1000, closed="[", remedy="λ, such as 3")
         if self.patience is not None:
-            checks.whole("patience", self.patience, least=1)
+            validate.whole("patience", self.patience, least=1)
         if self.activation not in ("relu", "tanh"):
             raise InvalidInput("activation", self.activation, "relu or tanh")
 

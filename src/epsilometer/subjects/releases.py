@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting import DpSgd
 from epsilometer.claims import Claim, Floats, Relation, require_same_relation, sensitivity
 from epsilometer.errors import EpsilometerError, InvalidInput, one_line
@@ -54,7 +54,7 @@ class Values:
     name: str = field(default="values", init=False)
 
     def __post_init__(self) -> None:
-        checks.whole("entries", self.entries, least=1, most=10_000)
+        validate.whole("entries", self.entries, least=1, most=10_000)
 
     def __len__(self) -> int:
         return self.entries if self.pair is None else int(np.size(self.pair[0]))
@@ -78,7 +78,7 @@ class Releases(Subject):
     noun: ClassVar[str] = "mechanism"
 
     def __post_init__(self) -> None:
-        checks.whole("block", self.block, least=1, most=10**6)
+        validate.whole("block", self.block, least=1, most=10**6)
         mechanism = self.released
         if isinstance(mechanism, CallableMechanism) and not isinstance(mechanism.function, ByName):
             entry = entry_of(mechanism.function) if hasattr(mechanism.function, "__qualname__") else None

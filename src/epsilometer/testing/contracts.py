@@ -49,7 +49,7 @@ def check_adversary(
     for relation in relations:
         plan = Plan(chosen, PointClaim(1.0, 1e-5, Relation.of(relation)), 1e-5, adversary, trials=2, seed=11)
         _check_purity(plan)
-        if adversary.gives.independent:
+        if adversary.evidence_type.independent:
             _check_worlds(plan)
             _check_silence(plan)
 
@@ -128,7 +128,7 @@ def _check_silence(plan: Plan) -> None:
 
 
 def _evidence(method: Method, rng: np.random.Generator, apart: float) -> PairedRuns | OneRun:
-    if method.takes is OneRun:
+    if method.evidence_type is OneRun:
         member = rng.random(1000) < 0.5
         return OneRun(rng.normal(size=1000) + apart * member, member)
     return PairedRuns(rng.normal(size=500), rng.normal(apart, size=500))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.errors import InvalidInput
 from epsilometer.training.losses import accuracy
 from epsilometer.training.models import Array
@@ -20,7 +20,7 @@ def linear_probe(
     >>> linear_probe(x, np.array([0, 0, 1, 1]), np.array([[2.0], [9.0]]), np.array([0, 1]))
     1.0
     """
-    checks.real("ridge", ridge, above=0)
+    validate.real("ridge", ridge, above=0)
     if x.shape[1:] != test_x.shape[1:] or not len(x) or not len(test_x):
         shapes = f"shapes {x.shape} and {test_x.shape}"
         raise InvalidInput("x, test_x", shapes, "records of one kind, some to learn from and some to judge by")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.data import Dataset, Extractor
 from epsilometer.errors import InvalidInput
 from epsilometer.training.losses import accuracy
@@ -37,13 +37,13 @@ class Pretraining:
     def __post_init__(self) -> None:
         for name, least, most in (("channels", 1, 4096), ("strides", 1, 16)):
             for value in getattr(self, name):
-                checks.whole(name, value, least=least, most=most)
+                validate.whole(name, value, least=least, most=most)
         if not self.channels or len(self.strides) != len(self.channels):
             expected = f"{len(self.channels)} numbers, one a layer, as there are channels"
             raise InvalidInput("strides", self.strides, expected)
-        checks.whole("epochs", self.epochs, least=0, most=10_000, remedy="0 gives random weights")
-        checks.whole("batch", self.batch, least=2)
-        checks.real("learning_rate", self.learning_rate, above=0, below=1)
+        validate.whole("epochs", self.epochs, least=0, most=10_000, remedy="0 gives random weights")
+        validate.whole("batch", self.batch, least=2)
+        validate.real("learning_rate", self.learning_rate, above=0, below=1)
 
 
 @dataclass(frozen=True, eq=False)

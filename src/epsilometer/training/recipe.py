@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.accounting import DpSgd
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput, unknown_name
@@ -78,22 +78,22 @@ class Recipe:
     decay_steps: int | None = None
 
     def __post_init__(self) -> None:
-        checks.whole("records", self.records, least=1, most=10**12)
+        validate.whole("records", self.records, least=1, most=10**12)
         self.mechanism  # noqa: B018  checks sample rate, noise multiplier and steps
-        checks.real("clip_norm", self.clip_norm, above=1e-12, below=1e12, closed="[]")
-        checks.real("learning_rate", self.learning_rate, above=0, below=1e30)
-        checks.real("final_learning_rate", self.final_learning_rate, above=0, below=1e30, closed="[")
+        validate.real("clip_norm", self.clip_norm, above=1e-12, below=1e12, closed="[]")
+        validate.real("learning_rate", self.learning_rate, above=0, below=1e30)
+        validate.real("final_learning_rate", self.final_learning_rate, above=0, below=1e30, closed="[")
         if self.decay_steps is not None:
-            checks.whole("decay_steps", self.decay_steps, least=1, most=10**8)
-        checks.real("init_scale", self.init_scale, above=0, below=1e6, closed="[]")
-        checks.seed("init_seed", self.init_seed)
-        checks.real("momentum", self.momentum, above=0, below=1, closed="[")
-        checks.real("weight_decay", self.weight_decay, above=0, closed="[")
+            validate.whole("decay_steps", self.decay_steps, least=1, most=10**8)
+        validate.real("init_scale", self.init_scale, above=0, below=1e6, closed="[]")
+        validate.seed("init_seed", self.init_seed)
+        validate.real("momentum", self.momentum, above=0, below=1, closed="[")
+        validate.real("weight_decay", self.weight_decay, above=0, closed="[")
         if not isinstance(self.hidden, tuple | list) or not self.hidden:
             raise InvalidInput(
                 "hidden", self.hidden, "a tuple of widths, at least one", 'use model = "logistic" for none'
             )
-        widths = tuple(checks.whole("hidden", width, least=1, most=10**6) for width in self.hidden)
+        widths = tuple(validate.whole("hidden", width, least=1, most=10**6) for width in self.hidden)
         object.__setattr__(self, "hidden", widths)
         for name, known in (
             ("model", MODELS),

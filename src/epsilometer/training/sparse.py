@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from epsilometer.training.kernels import inline
 from epsilometer.training.models import Array
-from epsilometer.training.turning import turn
+from epsilometer.training.transpose import turn
 
 DENSE_ABOVE = 0.05  # share of all data's cells that are not 0; there a sum takes .5 to .7 of its dense time
 TILE = 16  # records that are turned at once: rows of a batch lie so far apart that they share cache lines

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats
 from epsilometer.training.models import Array, Labels
 
@@ -66,7 +66,7 @@ class Every(Watcher):
     stepwise = True
 
     def __init__(self, steps: int, look: Callable[[int, Array], None]) -> None:
-        self._steps, self._look = checks.whole("steps", steps, least=1), look
+        self._steps, self._look = validate.whole("steps", steps, least=1), look
 
     def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
         if (step + 1) % self._steps == 0:

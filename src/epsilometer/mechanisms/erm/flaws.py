@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from epsilometer import checks
+from epsilometer import validate
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Flaws:
     free_intercept: bool = False
 
     def __post_init__(self) -> None:
-        checks.real("noise_scale", self.noise_scale, above=0, closed="[", remedy="1 is no flaw")
+        validate.real("noise_scale", self.noise_scale, above=0, closed="[", remedy="1 is no flaw")
 
     def in_words(self) -> list[str]:
         words = {

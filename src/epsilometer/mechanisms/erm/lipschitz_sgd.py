@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.mechanisms.erm.draws import Draws
@@ -50,9 +50,9 @@ class LipschitzSgd(PrivateErm):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.real("delta", self.delta, above=0, below=1, remedy="normal noise has no ε at δ = 0; try 1e-5")
-        checks.whole("steps", self.steps, least=1, most=10**9)
-        checks.real("radius", self.radius, above=0, below=1e100, remedy="models are projected on a ball around 0")
+        validate.real("delta", self.delta, above=0, below=1, remedy="normal noise has no ε at δ = 0; try 1e-5")
+        validate.whole("steps", self.steps, least=1, most=10**9)
+        validate.real("radius", self.radius, above=0, below=1e100, remedy="models are projected on a ball around 0")
         if self.calibration not in CALIBRATIONS:
             raise unknown_name("calibration", self.calibration, CALIBRATIONS)
         if self.calibration == "bassily" and self.epsilon > 1:
@@ -66,7 +66,7 @@ class LipschitzSgd(PrivateErm):
 
     def formula(self, records: int) -> float:
         """σ as the course has it, whether or not its proof holds for so few steps."""
-        n, T = checks.whole("records", records, least=1), self.steps
+        n, T = validate.whole("records", records, least=1), self.steps
         logarithms = math.log(2.0 / self.delta) * self._inner_logarithm(n)
         return 16.0 * self._lipschitz * math.sqrt(T * logarithms) / (n * self.epsilon)
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput, unknown_name
 
@@ -92,7 +92,7 @@ class SmoothedHinge(Loss):
     classifies: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        checks.real("half_width", self.half_width, above=0, remedy="the hinge itself is not differentiable")
+        validate.real("half_width", self.half_width, above=0, remedy="the hinge itself is not differentiable")
 
     @property
     def curvature_limit(self) -> float:
@@ -130,7 +130,7 @@ class Huber(Loss):
         return 1.0
 
     def __post_init__(self) -> None:
-        checks.real("threshold", self.threshold, above=0, remedy="beyond it, the loss is linear")
+        validate.real("threshold", self.threshold, above=0, remedy="beyond it, the loss is linear")
 
     def value(self, scores: Floats, targets: Floats) -> Floats:
         size, t = np.abs(scores - targets), self.threshold

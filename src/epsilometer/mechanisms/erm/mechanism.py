@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats, PointClaim, Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.erm.draws import Draws, GeneratorDraws
@@ -30,8 +30,8 @@ class PrivateErm(ABC):
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
             raise InvalidInput("problem", self.problem, "a Problem(loss, regularisation)")
-        checks.real("epsilon", self.epsilon, above=0)
-        checks.delta(self.delta)
+        validate.real("epsilon", self.epsilon, above=0)
+        validate.delta(self.delta)
 
     @property
     def claim(self) -> PointClaim:
@@ -64,7 +64,7 @@ class PrivateErm(ABC):
 
 def require_convexity(problem: Problem, remedy: str) -> None:
     """A sensitivity needs λ > 0."""
-    checks.real("regularisation", problem.regularisation, above=0, remedy=remedy)
+    validate.real("regularisation", problem.regularisation, above=0, remedy=remedy)
 
 
 def require_lipschitz(problem: Problem, radius: float, remedy: str) -> float:

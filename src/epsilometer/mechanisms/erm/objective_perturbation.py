@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.erm.draws import Draws, long_tailed
@@ -58,7 +58,7 @@ class ObjectivePerturbation(PrivateErm):
 
     def split(self, records: int) -> tuple[float, float]:
         """ε' for the noise, and the regularisation Δ that is added."""
-        n = checks.whole("records", records, least=1)
+        n = validate.whole("records", records, least=1)
         curved, penalty = self.problem.smoothness / n, self.problem.regularisation
         left = self.epsilon - 2.0 * math.log1p(curved / penalty)
         if left > 0:

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Claim, Floats, GaussianClaim
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.mechanisms.erm.draws import Draws, long_tailed
@@ -66,9 +66,9 @@ class OutputPerturbation(PrivateErm):
             remedy = "without it the optimum has no finite sensitivity; solver = 'gradient-descent' allows 0"
             require_convexity(self.problem, remedy)
             remedy = "the part of the steepest gradient at which the solver stops"
-            checks.real("tolerance", self.tolerance, above=0, below=1, remedy=remedy)
+            validate.real("tolerance", self.tolerance, above=0, below=1, remedy=remedy)
         else:
-            checks.whole("steps", self.steps, least=1, remedy="how long gradient descent is, whatever the data")
+            validate.whole("steps", self.steps, least=1, remedy="how long gradient descent is, whatever the data")
         _ = self._lipschitz
         if self.delta and self.calibration == "classic":
             kept = GaussianClaim(self.epsilon / self._classic).epsilon_at(self.delta)
@@ -91,7 +91,7 @@ class OutputPerturbation(PrivateErm):
 
     def sensitivity(self, records: int) -> float:
         """How far the solver's model can move if one of so many records has another value."""
-        n = checks.whole("records", records, least=1)
+        n = validate.whole("records", records, least=1)
         if self.solver == "newton":
             return (2.0 / n + 2.0 * self.tolerance) * self._lipschitz / self.problem.regularisation
         assert self.steps is not None
@@ -116,7 +116,7 @@ class OutputPerturbation(PrivateErm):
 
     def epsilon_of(self, separation: float, records: int) -> float:
         """The exact ε (at δ) of two worlds whose models lie so far apart."""
-        ratio = checks.real("separation", separation, above=0, closed="[") / self.noise_std(records)
+        ratio = validate.real("separation", separation, above=0, closed="[") / self.noise_std(records)
         return GaussianClaim(ratio).epsilon_at(self.delta) if self.delta else ratio
 
     def fit(self, x: ArrayLike, y: ArrayLike, flaws: Flaws = SOUND) -> Floats:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.erm.losses import Loss
@@ -41,11 +41,11 @@ class Problem:
     def __post_init__(self) -> None:
         if not isinstance(self.loss, Loss):
             raise InvalidInput("loss", self.loss, "a loss such as Logistic()")
-        checks.real("regularisation", self.regularisation, above=0, below=LARGEST, closed="[")
+        validate.real("regularisation", self.regularisation, above=0, below=LARGEST, closed="[")
         remedy = "it is known beforehand, and records are clipped to it"
-        checks.real("data_norm", self.data_norm, above=0, below=LARGEST, remedy=remedy)
-        checks.real("target_norm", self.target_norm, above=0, closed="]", remedy="inf, if the loss needs no limit")
-        checks.real("intercept", self.intercept, above=0, below=LARGEST, closed="[")
+        validate.real("data_norm", self.data_norm, above=0, below=LARGEST, remedy=remedy)
+        validate.real("target_norm", self.target_norm, above=0, closed="]", remedy="inf, if the loss needs no limit")
+        validate.real("intercept", self.intercept, above=0, below=LARGEST, closed="[")
 
     @property
     def record_norm(self) -> float:

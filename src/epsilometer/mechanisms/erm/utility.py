@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from epsilometer import checks
+from epsilometer import validate
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ def sample_size(
     >>> round(private.learning), round(private.noise), round(private.noise_and_penalty)
     (1198, 1563, 6988)
     """
-    checks.real("gamma", gamma, above=0)
-    checks.real("epsilon", epsilon, above=0, closed="]")
-    checks.real("delta", delta, above=0, below=1)
-    checks.real("norm", norm, above=0)
-    checks.real("beta", beta, above=0, below=0.5)
-    p = checks.whole("features", features, least=1)
+    validate.real("gamma", gamma, above=0)
+    validate.real("epsilon", epsilon, above=0, closed="]")
+    validate.real("delta", delta, above=0, below=1)
+    validate.real("norm", norm, above=0)
+    validate.real("beta", beta, above=0, below=0.5)
+    p = validate.whole("features", features, least=1)
     noisy = p * math.log(p / beta) * math.sqrt(math.log(1.0 / delta)) / epsilon
     return SampleSize(
         learning=norm**2 * math.log(1.0 / beta) / gamma**2,
@@ -51,4 +51,4 @@ def sample_size(
 
 def theorem_regularisation(gamma: float, norm: float) -> float:
     """The λ of the proof: γ/‖θ*‖², so that the penalty on θ* is half of what may be lost."""
-    return checks.real("gamma", gamma, above=0) / checks.real("norm", norm, above=0) ** 2
+    return validate.real("gamma", gamma, above=0) / validate.real("norm", norm, above=0) ** 2

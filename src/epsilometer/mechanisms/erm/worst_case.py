@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.erm.losses import Logistic
@@ -47,7 +47,7 @@ def lone_pair(problem: Problem, records: int, features: int = 1) -> Neighbours:
     >>> (private.fit(pair.x, pair.y) - private.fit(*pair.replaced())).round(6).item(), round(private.sensitivity(50), 6)
     (0.4, 0.4)
     """
-    n, size = checks.whole("records", records, least=1), checks.whole("features", features, least=1)
+    n, size = validate.whole("records", records, least=1), validate.whole("features", features, least=1)
     x = np.zeros((n, size))
     x[0, 0] = problem.data_norm
     y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
@@ -67,7 +67,7 @@ def saturated_pair(problem: Problem, records: int) -> Neighbours:
     """
     if not isinstance(problem.loss, Logistic) or problem.intercept:
         raise InvalidInput("problem", problem.loss.name, "the logistic loss without intercept", "use lone_pair")
-    n = checks.whole("records", records, least=2)
+    n = validate.whole("records", records, least=2)
     norm, best = problem.data_norm, (0.0, 1.0, 0.0)
     for size in np.geomspace(1e-3, 1.0, 31):
         for cosine in np.linspace(0.0, 0.98, 50):

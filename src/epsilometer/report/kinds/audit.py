@@ -9,8 +9,8 @@ from typing import Any
 from epsilometer.figures import Table
 from epsilometer.figures.figure import number
 from epsilometer.report.kinds.assessment import assessment
-from epsilometer.report.kinds.by_hand import by_hand
 from epsilometer.report.kinds.shared import every_setting, figures_in, reproducing, yes
+from epsilometer.report.kinds.worked_example import worked_example
 from epsilometer.report.page import NOT_MEASURED, Block, Drawn, Facts, Numbers, Page, Points, Section, Words
 from epsilometer.report.person import promise_table
 from epsilometer.report.release import DO_NOT_RELEASE, is_refused
@@ -42,7 +42,7 @@ def page(document: Document) -> Page:
         Section("Threat model", _threat(document)),
         Section("Utility", _utility(document)),
         Section("Accountants", _accountants(document)),
-        Section("How the bound was computed", by_hand(document)),
+        Section("How the bound was computed", worked_example(document)),
         Section("For an impact assessment", assessment(document)),
         Section("Limits", [Points(LIMITS)]),
         Section("Everything that decides the result", [*every_setting(document), *reproducing(document)]),

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, ClassVar
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.isolation import Isolation
 from epsilometer.runs.executors.executor import TRIES, Job, Task, TrialsFailed, available_cores, next_task
@@ -36,7 +36,7 @@ class Local:
     name: ClassVar[str] = "local"
 
     def __init__(self, workers: int | None = None) -> None:
-        self.workers = available_cores() if workers is None else checks.whole("workers", workers, least=1, most=1024)
+        self.workers = available_cores() if workers is None else validate.whole("workers", workers, least=1, most=1024)
 
     def play(self, job: Job, groups: Groups) -> Generator[Played]:
         refuse_to_start_again()

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, ClassVar
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.runs.executors.executor import Job, Task, next_task, play_group
 from epsilometer.runs.executors.own_ray import private_ray
@@ -31,7 +31,7 @@ class OnRay:
 
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
         self._address = address
-        self._workers = None if workers is None else checks.whole("workers", workers, least=1, most=100_000)
+        self._workers = None if workers is None else validate.whole("workers", workers, least=1, most=100_000)
 
     def play(self, job: Job, groups: Groups) -> Generator[Played]:
         ray = _ray()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 
@@ -36,7 +36,7 @@ class RecordNorms:
         dropping = [m for m in self._copy.modules() if isinstance(m, torch.nn.modules.dropout._DropoutNd) and m.p > 0]
         if dropping:
             raise InvalidInput("module", type(dropping[0]).__name__, "no dropout: a record's gradient would be random")
-        self._every = checks.whole("every", every, least=1)
+        self._every = validate.whole("every", every, least=1)
         self._steps = 0
         self._rows: list[tuple[Floats, float, float]] = []  # shares, noise multiplier, sample rate
         self.failed = ""

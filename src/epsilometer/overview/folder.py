@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from epsilometer.errors import EpsilometerError, InvalidInput
+from epsilometer.overview.listing import INTERRUPTED, RUNNING, KnownRun, small_file
+from epsilometer.overview.places import PLACES, runs_at
 from epsilometer.runs import RESULTS, STORE
 from epsilometer.runs.directory import files_below
 from epsilometer.runs.lock import is_held
 from epsilometer.runs.store_file import beside, lock_of
-from epsilometer.several.listing import INTERRUPTED, RUNNING, KnownRun, small_file
-from epsilometer.several.places import PLACES, runs_at
 from epsilometer.watching.settings import FILE
 
 REPORT = "report.html"

@@ -11,12 +11,12 @@ from typing import Any
 
 from epsilometer.errors import InvalidInput
 from epsilometer.figures import RunMarks, SideBySide
+from epsilometer.overview.listing import FINISHED, STOPPED_EARLY, KnownRun
+from epsilometer.overview.places import PLACES, places_below, places_in, runs_at
 from epsilometer.report import duration
 from epsilometer.rounding import down, up
 from epsilometer.runs import RESULTS, STORE
 from epsilometer.runs.directory import flat
-from epsilometer.several.listing import FINISHED, STOPPED_EARLY, KnownRun
-from epsilometer.several.places import PLACES, places_below, places_in, runs_at
 
 MOST_RUNS = 100
 ABSENT = "–"

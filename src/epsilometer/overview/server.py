@@ -13,9 +13,9 @@ from socketserver import TCPServer
 from typing import Any
 
 from epsilometer.errors import InvalidInput, one_line
-from epsilometer.several.folder import SHOWN, Folder
-from epsilometer.several.pages import error_page, index_page, run_page
-from epsilometer.visible import visible
+from epsilometer.escape import visible
+from epsilometer.overview.folder import SHOWN, Folder
+from epsilometer.overview.pages import error_page, index_page, run_page
 
 HTML, JSON = "text/html; charset=utf-8", "application/json"
 HEADERS = {

@@ -10,15 +10,15 @@ import jinja2
 from markupsafe import Markup
 
 from epsilometer import __version__
+from epsilometer.escape import visible
 from epsilometer.figures.canvas import svg
 from epsilometer.figures.palette import DARK
+from epsilometer.overview.comparison import ABSENT, Comparison, shown
+from epsilometer.overview.folder import REPORT, Entry
+from epsilometer.overview.listing import RUNNING, KnownRun
 from epsilometer.report import duration
 from epsilometer.rounding import down, up
 from epsilometer.runs.directory import flat
-from epsilometer.several.comparison import ABSENT, Comparison, shown
-from epsilometer.several.folder import REPORT, Entry
-from epsilometer.several.listing import RUNNING, KnownRun
-from epsilometer.visible import visible
 
 SOON, LATER = 5, 60  # seconds until a page is loaded again: while something runs, and else
 

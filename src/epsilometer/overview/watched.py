@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from epsilometer.errors import MALFORMED, InvalidInput
+from epsilometer.overview.listing import FINISHED, KnownRun, small_file
 from epsilometer.runs import RESULTS
-from epsilometer.several.listing import FINISHED, KnownRun, small_file
 from epsilometer.watching.epsilon import DELTA
 from epsilometer.watching.settings import FILE
 

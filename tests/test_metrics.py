@@ -5,14 +5,14 @@ import pytest
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from epsilometer import attacks
+from epsilometer import metrics
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PairedRuns
 
 
 @pytest.mark.parametrize(("count", "trials"), [(0, 10), (3, 10), (10, 10), (499, 500)])
 def test_a_share_has_the_exact_interval(count: int, trials: int) -> None:
-    found = attacks.share(count, trials, 0.9)
+    found = metrics.share(count, trials, 0.9)
     oracle = stats.binomtest(count, trials).proportion_ci(0.9, "exact")
     assert (found.low, found.high) == pytest.approx((oracle.low, oracle.high))
 
@@ -45,7 +45,7 @@ def test_balanced_accuracy_pays_for_its_threshold() -> None:
         means.append(found.value)
     assert np.mean(covered) >= 0.9
     assert np.mean(means) == pytest.approx(0.5, abs=0.02)
-    naive = [attacks._best(runs.out_scores, runs.in_scores)]
+    naive = [metrics._best(runs.out_scores, runs.in_scores)]
     assert runs.balanced_accuracy(naive[0]).value > 0.5
     with pytest.raises(InvalidInput, match="threshold"):
         PairedRuns([0.0], [1.0]).balanced_accuracy()
@@ -78,7 +78,7 @@ def test_the_limits_on_both_rates_hold_together_as_often_as_they_say() -> None:
     assert np.mean(below) == pytest.approx(0.95, abs=0.02)
     assert np.mean(below & within) >= 0.9
     apart = [share.low <= tpr <= share.high for share, tpr in (
-        (attacks.share(round(400 * one.tpr.value), 400, 0.9), tpr) for one, tpr in zip(found, true_tpr, strict=True)
+        (metrics.share(round(400 * one.tpr.value), 400, 0.9), tpr) for one, tpr in zip(found, true_tpr, strict=True)
     )]  # fmt: skip
     alone = true_fpr <= stats.beta.ppf(0.9, 5, 36)
     assert np.mean(alone & np.array(apart)) < 0.86

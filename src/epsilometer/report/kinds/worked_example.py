@@ -26,7 +26,7 @@ _METHODS = {
 }
 
 
-def by_hand(document: Document) -> list[Block]:
+def worked_example(document: Document) -> list[Block]:
     low = document["lower_bound"]
     caption = "The certified number" if low["kind"] == "certified" else "The number"
     blocks: list[Block] = [Facts(caption, _rows(document))]

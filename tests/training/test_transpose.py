@@ -6,12 +6,12 @@ import numba
 import numpy as np
 import pytest
 
-from epsilometer.training import turning
+from epsilometer.training import transpose
 
 
 @numba.njit(error_model="numpy")
 def turn(source, at, stride, rows, columns, target, to, step, add):
-    turning.turn(source.reshape(-1), at, stride, rows, columns, target.reshape(-1), to, step, add)
+    transpose.turn(source.reshape(-1), at, stride, rows, columns, target.reshape(-1), to, step, add)
 
 
 @pytest.mark.parametrize("add", [False, True])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from epsilometer import checks
+from epsilometer import validate
 from epsilometer.errors import InvalidInput
 
 Floats = NDArray[np.float64]
@@ -69,7 +69,7 @@ def share(count: int, trials: int, confidence: float = 0.95) -> Interval:
     >>> print(share(8, 10))
     0.800 (0.444 to 0.975, 95 %)
     """
-    tail = (1.0 - checks.confidence(confidence)) / 2.0
+    tail = (1.0 - validate.confidence(confidence)) / 2.0
     low = float(special.betaincinv(count, trials - count + 1, tail)) if count else 0.0
     high = float(special.betainccinv(count + 1, trials - count, tail)) if count < trials else 1.0
     return Interval(count / trials, low, high, confidence, "Clopper–Pearson, exact")
@@ -86,7 +86,7 @@ def area(out_scores: Floats, in_scores: Floats, confidence: float = 0.95) -> Int
     0.764 (0.749 to 0.778, 95 %)
     """
     seen, centre, spread = _area(out_scores, in_scores)
-    reach = float(special.ndtri((1.0 + checks.confidence(confidence)) / 2.0)) * spread
+    reach = float(special.ndtri((1.0 + validate.confidence(confidence)) / 2.0)) * spread
     low, high = (float(special.expit(centre + sign * reach)) for sign in (-1.0, 1.0))
     return Interval(seen, min(low, seen), max(high, seen), confidence, "DeLong, on the logit scale; approximate")
 
@@ -109,7 +109,7 @@ def _area(out_scores: Floats, in_scores: Floats) -> tuple[float, float, float]:
 def area_limit(out_scores: Floats, in_scores: Floats, confidence: float) -> float:
     """A one-sided lower limit on the area, as in `area`."""
     _, centre, spread = _area(out_scores, in_scores)
-    return float(special.expit(centre - special.ndtri(checks.confidence(confidence)) * spread))
+    return float(special.expit(centre - special.ndtri(validate.confidence(confidence)) * spread))
 
 
 def balanced_accuracy(
@@ -129,7 +129,7 @@ def balanced_accuracy(
             raise InvalidInput("threshold", None, "a number where a world has one trial only")
         threshold = _best(out_scores[::2], in_scores[::2])
         out_scores, in_scores = out_scores[1::2], in_scores[1::2]
-    each = (1.0 + checks.confidence(confidence)) / 2.0
+    each = (1.0 + validate.confidence(confidence)) / 2.0
     tpr = share(int(np.count_nonzero(in_scores > threshold)), len(in_scores), each)
     tnr = share(int(np.count_nonzero(out_scores <= threshold)), len(out_scores), each)
     middle, low, high = ((getattr(tpr, end) + getattr(tnr, end)) / 2.0 for end in ("value", "low", "high"))
@@ -154,11 +154,11 @@ def tpr_at(out_scores: Floats, in_scores: Floats, fpr: float, confidence: float 
     >>> print(tpr_at(np.arange(100.0), np.arange(50.0, 150.0), 0.01))
     TPR 0.510 (0.394 to 0.625, 95 %), true FPR at most 0.0545 (seen: 0.01), score > 98
     """
-    checks.real("fpr", fpr, above=0, below=1, closed="[]")
+    validate.real("fpr", fpr, above=0, below=1, closed="[]")
     n = len(out_scores)
     rank = min(n, math.floor(fpr * n + 1e-9) + 1)  # of the out-score, from the top, that is the threshold
     threshold = float(np.partition(out_scores, n - rank)[n - rank])
-    each = (1.0 + checks.confidence(confidence)) / 2.0
+    each = (1.0 + validate.confidence(confidence)) / 2.0
     alone = share(int(np.count_nonzero(in_scores > threshold)), len(in_scores), each)
     tpr = replace(alone, confidence=confidence, how="Clopper–Pearson, exact, together with the limit on the true FPR")
     seen = int(np.count_nonzero(out_scores > threshold)) / n

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from epsilometer.overview.listing import KnownRun, runs_in
+from epsilometer.overview.watched import watched_in
 from epsilometer.runs import STORE
 from epsilometer.runs.directory import files_below
-from epsilometer.several.listing import KnownRun, runs_in
-from epsilometer.several.watched import watched_in
 from epsilometer.watching.settings import FILE
 
 PLACES = (STORE, FILE)  # names of files by which a directory with a run is known
