@@ -44,7 +44,7 @@ class Watch:
         import jax
 
         jax.effects_barrier()  # type: ignore[no-untyped-call]
-        self._training.check()
+        self._training.tell()
         return list(self._monitor)
 
     @property

@@ -42,7 +42,7 @@ class Watch:
     @property
     def trainings(self) -> list[Watched]:
         """One for each call of `make_private`, in order, with what the checks find by now."""
-        self._hooks.check()
+        self._hooks.tell()
         return list(self._monitor)
 
     @property

@@ -15,8 +15,9 @@ from test_diff import cells
 from epsilometer.json_values import json_values
 from epsilometer.overview.folder import Folder
 from epsilometer.overview.pages import index_page, run_page
+from epsilometer.watching.facts import Facts
 from epsilometer.watching.monitor import Monitor
-from epsilometer.watching.recording import Checked, Ended, MadePrivate, Step
+from epsilometer.watching.recording import Ended, MadePrivate, Step, Told
 from epsilometer.watching.result import document_of
 from epsilometer.watching.settings import Settings
 
@@ -33,7 +34,7 @@ def store_watch(where: Path, noise: float = 1.0, trainings: int = 1, **changed: 
         for _ in range(20):
             coins = rng.random(200) < 0.5
             monitor.take(Step(number, coins + rng.normal(0, noise, 200), coins, 1.0, 1.0))
-        monitor.take(Checked(number, [{"name": "sampler", "status": "passed", "reason": EVIL}]))
+        monitor.take(Told(number, Facts(troubles={"sampling": EVIL})))
         monitor.take(Ended(number, 0, [[1.0, 0.1, 20]]))
     command = ["python", "train.py", EVIL]
     found = document_of(monitor, command=command, exit_code=0, begun="now", seconds=2.0)

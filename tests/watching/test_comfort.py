@@ -110,7 +110,7 @@ def test_noise_that_is_taken_off_in_some_columns_is_seen() -> None:
 
 def test_a_buffer_of_which_one_value_moves_is_seen() -> None:
     """Every 16th of 65,536 values was looked at."""
-    from epsilometer.watching.checks.movement import Places
+    from epsilometer.watching.collect.movement import Places
 
     buffer = torch.zeros(256, 256)
     places = Places(lambda: {"mean": buffer})
@@ -199,10 +199,10 @@ def test_a_layer_that_is_frozen_in_the_middle_is_followed() -> None:
 NONSENSE = [
     {"kind": "step", "training": 1, "scores": "AAAA", "coins": "AA==", "canaries": 1, "noise_multiplier": "x"},
     {"kind": "made-private", "training": [], "optimizer": 3, "noise_multiplier": None, "clip_norm": {}},
-    {"kind": "checked", "training": 1, "checks": [{"name": "sampler"}]},
+    {"kind": "facts", "training": 1, "facts": {"steps": {"taken": 3}}},
     {"kind": "ended", "training": 1, "unseen": 0, "history": [["a", 0.1, 3]]},
     {"kind": "ended", "training": 1, "unseen": 0, "history": [[1.0, 0.1, float("nan")]]},
-    {"kind": "first-noise", "training": 1, "values": [1, 2]},
+    {"kind": "facts", "training": 1, "facts": [1, 2]},
     {"kind": "started", "pid": "me", "argv": 7, "python": []},
 ]
 

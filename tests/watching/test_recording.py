@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from epsilometer.watching.facts import Facts, Kept, Steps
 from epsilometer.watching.monitor import Monitor
 from epsilometer.watching.recording import (
-    Checked,
     Ended,
     Imported,
     MadePrivate,
@@ -16,6 +16,7 @@ from epsilometer.watching.recording import (
     Record,
     Started,
     Step,
+    Told,
     Writer,
     decode,
     encode,
@@ -25,7 +26,7 @@ STEP = Step(1, np.array([0.25, -2.5, 1e300]), np.array([True, False, True]), 1.1
 MADE = MadePrivate(1, "DPOptimizer", 1.1, 0.5, 3, "extra", {"poisson_sampling": True})
 RECORDS: list[Record] = [
     Started(12, ["python", "ε.py"], "3.11.7"), Imported("opacus", "1.6.0"), MADE, NotAudited(1, "why\nnot"),
-    Checked(1, [{"name": "sampler", "status": "failed", "reason": "shuffled"}]), Ended(1, 4),
+    Told(1, Facts(steps=Steps(3, 3), kept=Kept(3, {"bias": 1}), troubles={"sampling": "unknown"})), Ended(1, 4),
 ]  # fmt: skip
 
 

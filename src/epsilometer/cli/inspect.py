@@ -125,14 +125,15 @@ def _run(command: Sequence[str], *, other_seeds: bool, stdout: int) -> tuple[int
     from epsilometer.watching.monitor import Monitor
     from epsilometer.watching.settings import Settings
 
-    monitor, broken = Monitor(), ""
+    monitor, broken, damage = Monitor(), "", ""
 
     def look(follower: Follower) -> bool:
-        nonlocal monitor, broken
+        nonlocal monitor, broken, damage
         if not broken:
             try:
                 for source, record in follower.new():
                     monitor.take(record, source)
+                damage = follower.damage
             except Exception as error:  # a mistake of ours, or somebody emptied the directory: the command goes on
                 broken = one_line(f"{type(error).__name__}: {error}", limit=200)
                 monitor = Monitor()
@@ -141,6 +142,8 @@ def _run(command: Sequence[str], *, other_seeds: bool, stdout: int) -> tuple[int
 
     with tempfile.TemporaryDirectory(prefix="epsilometer-inspect-", ignore_cleanup_errors=True) as place:
         ended = follow(command, Path(place), Settings(canaries=0, other_seeds=other_seeds), stdout, look)
+    if damage and not broken:
+        monitor.failures.append(damage)
     return ended if isinstance(ended, NotStarted) else (ended, monitor)
 
 
@@ -153,10 +156,10 @@ def _with_second_run(command: Sequence[str], first: Monitor, trainings: list[lis
     if not isinstance(second, tuple) or second[0] != 0:
         say("epsilometer: the second run failed; what one run shows remains")
         return trainings
-    digests = [[repetition.NoiseDigest.of_values(one.first_noise) for one in run] for run in (first, second[1])]
+    noise = [[one.facts.seeds.first if one.facts.seeds else [] for one in run] for run in (first, second[1])]
     answers = []
-    for number, checks in enumerate(trainings):
-        compared = repetition.compare_runs(digests[0][number : number + 1], digests[1][number : number + 1])
+    for checks, here, there in zip(trainings, noise[0], [*noise[1], *[[]] * len(trainings)], strict=False):
+        compared = repetition.compare_runs(here, there)
         answers.append([_answered(check, compared) for check in checks])
     return answers
 

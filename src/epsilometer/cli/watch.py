@@ -140,7 +140,7 @@ class _Display:
         self._asked, self._stop = (confidence, delta, ignored), stop
         self._due: dict[int, float] = {}
         self._refuted: set[int] = set()
-        self._damaged = 0  # lines of recordings that are none
+        self._damage = ""  # of recordings
         self.broken = ""  # what went wrong in the audit; the command goes on
 
     @functools.cached_property
@@ -161,7 +161,7 @@ class _Display:
 
     def _take_up(self, follower: Follower) -> None:
         changed = [self.monitor.take(record, source) for source, record in follower.new()]
-        self._damaged = follower.damaged
+        self._damage = follower.damage
         for one in {id(one): one for one in changed if one is not None}.values():
             self._remark(one)
 
@@ -173,8 +173,8 @@ class _Display:
             say(f"epsilometer: the audit failed, and the command went on without it ({self.broken})")
             return
         monitor = self.monitor
-        if self._damaged:
-            monitor.failures.append(f"{self._damaged} lines of the recordings make no sense, and were left out")
+        if self._damage:
+            monitor.failures.append(self._damage)
         for why in monitor.failures:
             say(f"epsilometer: not audited, because {why}")
         for one in monitor:

@@ -13,7 +13,6 @@ from epsilometer.claims import GaussianClaim, StepClaim
 from epsilometer.errors import EpsilometerError
 from epsilometer.rounding import confidence, simulated
 from epsilometer.watching.checks.names import (
-    ALL,
     FAILED,
     IGNORED,
     NOISE_SCALE,
@@ -22,17 +21,17 @@ from epsilometer.watching.checks.names import (
     UNMENDED,
 )
 from epsilometer.watching.epsilon import DELTA, EpsilonOfTraining, epsilon_of_training
+from epsilometer.watching.facts import Facts
 from epsilometer.watching.own_parameters import OwnParameters
 from epsilometer.watching.recording import (
-    Checked,
     Ended,
-    FirstNoise,
     Imported,
     MadePrivate,
     NotAudited,
     Record,
     Started,
     Step,
+    Told,
 )
 from epsilometer.watching.settings import MODEL, PLACES
 
@@ -57,7 +56,7 @@ class Watched:
     own: OwnParameters = field(init=False)
     not_audited: str = ""
     checks: list[dict[str, str]] = field(default_factory=list)
-    first_noise: list[list[float]] = field(default_factory=list)
+    facts: Facts = field(default_factory=Facts)
     ended: bool = False
     unseen: int = 0
     history: list[list[float]] = field(default_factory=list)  # what the accountant has: noise, sample rate, steps
@@ -222,7 +221,7 @@ class Watched:
         """
         if self.made.place == MODEL or not self.checks:
             return ""
-        told = [one for one in self.checks if one["name"] in (NOISE_SCALE, ALL)]
+        told = [one for one in self.checks if one["name"] == NOISE_SCALE]
         return next((one["reason"] for one in told if one["status"] == NOT_APPLICABLE), "")
 
     @property
@@ -354,9 +353,7 @@ class Monitor:
     def __iter__(self) -> Iterator[Watched]:
         return iter(self.trainings.values())
 
-    def _of_training(
-        self, record: Step | NotAudited | Checked | FirstNoise | Ended, watched: Watched | None
-    ) -> Watched | None:
+    def _of_training(self, record: Step | NotAudited | Told | Ended, watched: Watched | None) -> Watched | None:
         if watched is None:  # of a damaged recording
             return None
         match record:
@@ -367,12 +364,11 @@ class Monitor:
                     watched.not_audited = f"a step makes no sense ({error})"
             case NotAudited():
                 watched.not_audited = record.reason
-            case Checked():  # the latest answer counts
-                answers = {one["name"]: one for one in watched.checks}
-                answers |= {check["name"]: self._accepted(check) for check in record.checks}
-                watched.checks = list(answers.values())
-            case FirstNoise():
-                watched.first_noise = record.values
+            case Told():  # the latest counts
+                from epsilometer.watching.checks.catalogue import judge
+
+                watched.checks = [self._accepted(check.to_dict()) for check in judge(record.facts)]
+                watched.facts = record.facts
             case Ended():
                 watched.ended, watched.unseen, watched.history = True, record.unseen, record.history
         return watched

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import platform
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,9 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from epsilometer.errors import MALFORMED
+from epsilometer.watching.facts import Facts
 
 SUFFIX = ".jsonl"
 _FAR = 1e30  # clip norms from the middle: nothing is clearer
@@ -84,21 +88,12 @@ class NotAudited:
 
 
 @dataclass(frozen=True)
-class Checked:
-    """How the checks that need no statistics ended."""
+class Told:
+    """What is known of a training by now, beside its noise and canaries: see `Facts`."""
 
-    kind: ClassVar[str] = "checked"
+    kind: ClassVar[str] = "facts"
     training: int
-    checks: list[dict[str, str]]
-
-
-@dataclass(frozen=True)
-class FirstNoise:
-    """Some of the noise of the first steps, in units of its deviation: two runs of a script must not share it."""
-
-    kind: ClassVar[str] = "first-noise"
-    training: int
-    values: list[list[float]]
+    facts: Facts
 
 
 @dataclass(frozen=True)
@@ -112,9 +107,9 @@ class Ended:
     history: list[list[float]] = field(default_factory=list)
 
 
-Record = Started | Imported | MadePrivate | Step | NotAudited | Checked | FirstNoise | Ended
+Record = Started | Imported | MadePrivate | Step | NotAudited | Told | Ended
 _KINDS: dict[str, type[Record]] = {
-    one.kind: one for one in (Started, Imported, MadePrivate, Step, NotAudited, Checked, FirstNoise, Ended)
+    one.kind: one for one in (Started, Imported, MadePrivate, Step, NotAudited, Told, Ended)
 }
 
 
@@ -162,7 +157,10 @@ class Reader:
 
     def new(self) -> Iterator[Record]:
         """What was appended since the last call, without a line that has no end yet."""
-        with self.path.open("rb") as file:
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # a pipe would keep us waiting
+                raise OSError(f"{self.path} is no plain file")
             file.seek(self._at)
             text = file.read()
         whole = text[: text.rfind(b"\n") + 1]
@@ -170,7 +168,7 @@ class Reader:
         for line in whole.splitlines():
             try:
                 yield decode(line)
-            except (ValueError, TypeError, KeyError, AttributeError):
+            except MALFORMED:
                 self.damaged += 1
 
 
@@ -181,6 +179,8 @@ def encode(record: Record) -> bytes:
     NotAudited(training=1, reason='why')
     """
     content = asdict(record)
+    if isinstance(record, Told):
+        content["facts"] = record.facts.to_dict()
     if isinstance(record, Step):
         content["canaries"] = len(record.scores)
         content["scores"], content["noise"] = _packed(record.scores), _packed(record.noise)
@@ -200,6 +200,8 @@ def decode(line: bytes) -> Record:
         content["coins"] = np.unpackbits(bits, count=number).astype(bool)
         if number < 1 or len(content["scores"]) != number or len(content["coins"]) != number:
             raise ValueError("a step of another length")
+    if kind is Told:
+        content["facts"] = Facts.from_dict(content["facts"])
     named = {one.name: content[one.name] for one in fields(kind) if one.name in content}
     wrong = [name for name, value in named.items() if not _MAKES_SENSE[name](value)]
     if wrong:
@@ -232,11 +234,6 @@ def _entry(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 3 and all(_finite(part) and part >= 0 for part in value)
 
 
-def _check(value: Any) -> bool:
-    keys = ("name", "status", "reason")
-    return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in keys)
-
-
 # What is read back may have been written by anybody: a line that makes no sense counts as damaged, and no more.
 _MAKES_SENSE: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("pid", "training", "canaries", "unseen"), _count),
@@ -248,8 +245,7 @@ _MAKES_SENSE: dict[str, Callable[[Any], bool]] = {
     "scores": lambda value: not np.isnan(value).any(),
     "noise": lambda value: bool(np.isfinite(value).all()),
     "coins": lambda _: True,
-    "checks": _all(_check),
-    "values": _all(_all(_finite)),
+    "facts": lambda value: isinstance(value, Facts),
     "history": _all(_entry),
 }
 

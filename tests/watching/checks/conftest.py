@@ -10,14 +10,16 @@ import pytest
 import torch
 
 from epsilometer.watching.checks import Check
-from epsilometer.watching.checks.inspection import Inspection
+from epsilometer.watching.checks.catalogue import judge
+from epsilometer.watching.collect.inspection import Inspection
+from epsilometer.watching.recording import Told, decode, encode
 
 RECORDS, WIDTH = 104, 20
 
 
 @contextmanager
-def attached(inspection: Inspection | None) -> Iterator[None]:
-    """Opacus tells `inspection` what happens."""
+def attached(inspections: list[Inspection] | None) -> Iterator[None]:
+    """Opacus tells inspections what happens: a new one for every training."""
     from opacus import PrivacyEngine
 
     original = PrivacyEngine.make_private
@@ -25,7 +27,8 @@ def attached(inspection: Inspection | None) -> Iterator[None]:
     def make_private(self: Any, **given: Any) -> Any:
         made = original(self, **given)
         optimizer = made[1]
-        assert inspection is not None
+        assert inspections is not None
+        inspections.append(inspection := Inspection())
         inspection.made_private(self, made[0], optimizer, made[-1], given)
 
         def after(name: str, tell: Callable[[Any], None], only_if_true: bool = False) -> None:
@@ -42,7 +45,7 @@ def attached(inspection: Inspection | None) -> Iterator[None]:
         after("pre_step", inspection.stepped, only_if_true=True)
         return made
 
-    if inspection is None:
+    if inspections is None:
         yield
         return
     PrivacyEngine.make_private = make_private
@@ -85,7 +88,7 @@ def loop(made: Made, epochs: int) -> None:
 @dataclass
 class Trained:
     checks: dict[str, Check]
-    inspection: Inspection | None
+    inspections: list[Inspection]
     made: Made
 
     def status(self, name: str) -> str:
@@ -93,6 +96,10 @@ class Trained:
 
     def reason(self, name: str) -> str:
         return self.checks[name].reason
+
+    def again(self) -> dict[str, str]:
+        """Statuses of the first training, asked once more."""
+        return {check.name: check.status.value for check in judge(told(self.inspections[0]).facts)}
 
     @property
     def failed(self) -> set[str]:
@@ -117,8 +124,8 @@ def trained(
     """One training of 33 steps; `change` is what a faulty script does after `make_private`."""
     from opacus import PrivacyEngine
 
-    inspection = Inspection() if inspect else None
-    with attached(inspection), warnings.catch_warnings():
+    inspections: list[Inspection] = []
+    with attached(inspections if inspect else None), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.manual_seed(seed)
         module = model()
@@ -133,8 +140,15 @@ def trained(
         if change:
             change(made)
         loop(made, epochs)
-    checks = {check.name: check for check in inspection.finished()} if inspection else {}
-    return Trained(checks, inspection, made)
+    checks = {check.name: check for one in inspections[:1] for check in judge(told(one).facts)}
+    return Trained(checks, inspections, made)
+
+
+def told(inspection: Inspection) -> Told:
+    """What it has seen, as it comes from another process."""
+    record = decode(encode(Told(1, inspection.facts(end=True))))
+    assert isinstance(record, Told)
+    return record
 
 
 @pytest.fixture(name="trained")

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from epsilometer.watching.checks.catalogue import CHECKS
+from epsilometer.watching.checks.catalogue import judge
+from epsilometer.watching.checks.names import NAMES
 
 ALWAYS = {"nonfinite-record"}  # of Opacus up to 1.6.0
 
@@ -457,10 +458,10 @@ def test_a_second_private_training_of_the_same_model(trained: Any) -> None:
 
     for new in (False, True):
         found = trained(loop=again(new))
-        assert found.inspection is not None
-        answers = [check for check in found.inspection.finished() if check.name == "only-private-steps"]
+        every = [judge(one.facts()) for one in found.inspections]
+        answers = [check for checks in every for check in checks if check.name == "only-private-steps"]
         assert [check.status.value for check in answers] == ["passed", "passed"], answers
-        assert answers[0].reason.startswith("make_private 1 of 2: 33 private steps and no others")
+        assert answers[0].reason.startswith("33 private steps and no others")
 
 
 def test_full_batches(trained: Any) -> None:
@@ -485,14 +486,14 @@ def test_many_trainings_do_not_stay_in_memory(trained: Any) -> None:
 
     first = trained(epochs=1)
     answers, module = {name: check.status for name, check in first.checks.items()}, weakref.ref(first.made.module)
-    inspection, first.made = first.inspection, None
+    inspection, first.made = first.inspections[0], None
     del first
     for _ in range(8):
         trained(epochs=1)
     gc.collect()
     assert module() is None
-    assert {check.name: check.status for check in inspection.finished()} == answers
-    assert inspection.digests()[0].values
+    assert {check.name: check.status for check in judge(inspection.facts())} == answers
+    assert inspection.facts().seeds.first
 
 
 def test_each_check_is_shown_to_fail_here() -> None:
@@ -500,7 +501,7 @@ def test_each_check_is_shown_to_fail_here() -> None:
 
     others = (Path(__file__).parent / f"test_{name}.py" for name in ("repetition", "target"))
     text = Path(__file__).read_text() + "".join(path.read_text() for path in others)
-    assert [name for name in CHECKS if f'"{name}"' not in text] == []
+    assert [name for name in NAMES if f'"{name}"' not in text] == []
 
 
 def test_less_noise_from_the_start_is_accounted_and_yet_not_what_was_asked(trained: Any) -> None:

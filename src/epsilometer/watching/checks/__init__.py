@@ -1,4 +1,4 @@
-"""What can be checked of an Opacus training without attacking it: settings, samplers, noise, clipping, weights."""
+"""What can be checked of a training without attacking it: functions of the facts that hooks tell."""
 
 from epsilometer.watching.checks.check import Check, Status, worst
 

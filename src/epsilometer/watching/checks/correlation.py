@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
-from epsilometer.claims import Floats
+Floats = NDArray[np.float64]
 
 
 def chance_of(cosine: Floats, coordinates: Floats | int) -> Floats:
@@ -33,11 +34,3 @@ def chance_of_sum(total: Floats, variance: Floats, typical: Floats) -> Floats:
     rest = variance + typical
     chance: Floats = np.minimum(1.0, np.sqrt(rest / typical) * np.exp(-(total**2) / (2 * rest)))
     return chance
-
-
-def cosines(vectors: Floats) -> Floats:
-    """Of every pair of rows; 0 with a row that is nothing."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    found: Floats = unit @ unit.T
-    return found

@@ -37,4 +37,3 @@ FAILED, NOT_APPLICABLE = "failed", "not applicable"
 IGNORED = "ignored"  # what a check that failed is called where its user accepts that
 NOISE_SCALE = "noise-scale"  # without its answer, canaries on a parameter of their own say nothing of the others
 TARGET = "target-epsilon"  # more is spent than was asked for: what is spent is promised all the same
-ALL = "checks"  # in place of a name, where none could be made

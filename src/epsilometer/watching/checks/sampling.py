@@ -6,25 +6,25 @@ import numpy as np
 from scipy import stats
 
 from epsilometer.watching.checks.check import CHANCE, Finding, failed, not_applicable, passed
-from epsilometer.watching.checks.seen import SeenTraining
+from epsilometer.watching.facts import Facts, Sampling
 
 _UNKNOWN = "batch sizes could not be seen"
 _SEVERAL = "several processes: each has a part of the batch only"
 
 
-def sampler(seen: SeenTraining) -> Finding:
+def sampler(facts: Facts) -> Finding:
     """Poisson sampling is what accountants assume; equal batches are what shuffling gives."""
+    seen = _of(facts)
     if not seen.poisson:
         return failed(
             "poisson_sampling=False", "Poisson sampling, which the accountant assumes",
             "leave it at True; shuffled batches can leak several times more than is accounted (arXiv 2411.10614)",
         )  # fmt: skip
-    records, sizes = seen.records, seen.batch_sizes
-    if seen.several_processes:
-        return not_applicable(_SEVERAL)
-    if records is None or not sizes:
-        return not_applicable(_no_steps(seen))
-    rate = _rate(seen)
+    records, sizes = seen.records, seen.sizes
+    if why := _unseen(facts):
+        return not_applicable(why)
+    assert records is not None
+    rate = _rate(facts)
     size, times = _most_frequent(sizes)
     chance = _chance_of_repeats(records, rate, len(sizes), times)
     if chance < CHANCE:
@@ -38,39 +38,37 @@ def sampler(seen: SeenTraining) -> Finding:
     return passed(f"Poisson sampling; {len(sizes)} batches of {min(sizes)} to {max(sizes)} records")
 
 
-def sample_rate(seen: SeenTraining) -> Finding:
+def sample_rate(facts: Facts) -> Finding:
     """A record must not be in batches more often than is accounted; less often is no harm."""
-    records, sizes = seen.records, seen.batch_sizes
-    if seen.several_processes:
-        return not_applicable(_SEVERAL)
-    if records is None or not sizes:
-        return not_applicable(_no_steps(seen))
-    rate, own = _rate(seen), getattr(seen.loader, "sample_rate", None)
+    seen = _of(facts)
+    if why := _unseen(facts):
+        return not_applicable(why)
+    records, sizes, rate, own = seen.records, seen.sizes, _rate(facts), seen.loader_rate
+    assert records is not None
     remedy = "account with the rate of the loader that is iterated over: give that loader to make_private"
-    if own is not None and float(own) > rate * (1 + 1e-9):
-        return failed(f"loader samples at rate {float(own):.4g}", f"the accounted rate {rate:.4g}", remedy)
+    if own is not None and own > rate * (1 + 1e-9):
+        return failed(f"loader samples at rate {own:.4g}", f"the accounted rate {rate:.4g}", remedy)
     total, expected = sum(sizes), records * rate * len(sizes)
     chance = float(stats.binom.sf(total - 1, records * len(sizes), min(rate, 1.0)))
     found = f"{total / len(sizes):.4g} records a batch over {len(sizes)} steps"
     if chance < CHANCE and total > expected + len(sizes):  # whole batches of shuffled data are rounded up
         return failed(found, f"{records * rate:.4g}, the accounted rate {rate:.4g} of {records} records", remedy)
-    divisor = seen.optimizer.expected_batch_size
     remark = ""
-    if seen.optimizer.loss_reduction == "mean" and divisor is not None and abs(divisor - records * rate) > 1:
-        remark = f"; sums are divided by {divisor:g}, which changes the step, not the privacy"
+    if seen.divisor is not None and abs(seen.divisor - records * rate) > 1:
+        remark = f"; sums are divided by {seen.divisor:g}, which changes the step, not the privacy"
     return passed(f"{found}, accounted {records * rate:.4g} (rate {rate:.4g}){remark}")
 
 
-def empty_batches(seen: SeenTraining) -> Finding:
+def empty_batches(facts: Facts) -> Finding:
     """A step without records is a step: skipped, it tells that no record was there."""
-    records, sizes = seen.records, seen.batch_sizes
+    seen = _of(facts)
     if not seen.poisson:
         return not_applicable("no Poisson sampling")
-    if seen.several_processes:
-        return not_applicable(_SEVERAL)
-    if records is None or not sizes:
-        return not_applicable(_no_steps(seen))
-    chance = (1 - min(_rate(seen), 1.0)) ** records
+    if why := _unseen(facts):
+        return not_applicable(why)
+    records, sizes = seen.records, seen.sizes
+    assert records is not None
+    chance = (1 - min(_rate(facts), 1.0)) ** records
     none = sizes.count(0)
     if none:
         return passed(f"{none} of {len(sizes)} batches were empty and took their step")
@@ -82,11 +80,28 @@ def empty_batches(seen: SeenTraining) -> Finding:
     return not_applicable(f"empty batches are rare here: {chance * len(sizes):.2g} expected in {len(sizes)} steps")
 
 
-def _rate(seen: SeenTraining) -> float:
+def _of(facts: Facts) -> Sampling:
+    assert facts.sampling is not None
+    return facts.sampling
+
+
+def _unseen(facts: Facts) -> str:
+    """Why nothing can be said of sizes; empty if it can."""
+    seen = _of(facts)
+    if facts.several_processes:
+        return _SEVERAL
+    if seen.records is None or not seen.sizes:
+        return _UNKNOWN if facts.steps and facts.steps.taken else "no private step was taken"
+    return "" if _rate(facts) else "no sample rate is known"
+
+
+def _rate(facts: Facts) -> float:
     """As accounted, on average over steps; the loader's where nothing was accounted."""
-    if seen.accounted:
-        return float(np.mean([rate for _, rate in seen.accounted]))
-    return 1 / len(seen.loader)
+    if facts.accounted and facts.accounted.steps:
+        history = np.array(facts.accounted.history)
+        return float(np.average(history[:, 1], weights=history[:, 2]))
+    batches = _of(facts).loader_batches
+    return 1 / batches if batches else 0.0
 
 
 def _most_frequent(sizes: list[int]) -> tuple[int, int]:
@@ -101,7 +116,3 @@ def _chance_of_repeats(records: int, rate: float, steps: int, times: int) -> flo
     sizes = np.arange(max(0, int(records * rate - spread)), min(records, int(records * rate + spread)) + 1)
     each = stats.binom.pmf(sizes, records, min(rate, 1.0))
     return min(1.0, float(stats.binom.sf(times - 1, steps, each).sum()))
-
-
-def _no_steps(seen: SeenTraining) -> str:
-    return _UNKNOWN if seen.steps else "no private step was taken"

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.watching.checks.names import REFUTING
+from epsilometer.watching.facts import Facts, Keys, Rows, Steps
 from epsilometer.watching.jax.stated import Stated
-from epsilometer.watching.recording import Checked, Ended, MadePrivate, NotAudited, Sink, Step
+from epsilometer.watching.recording import Ended, MadePrivate, NotAudited, Sink, Step, Told
 from epsilometer.watching.settings import EXTRA, Settings
 
 Array = NDArray[Any]
 _SAME = 1e-3  # of the noise: what differs by less is the same
-_PASSED, _FAILED, _NOT = "passed", "failed", "not applicable"
 
 
 class Training:
@@ -95,14 +94,14 @@ class Training:
     def finish(self) -> None:
         """The process ends, or another training begins."""
         if not self._finished and os.getpid() == self._process:
-            self.check()
+            self.tell()
             self._finished = True
             self._sink.take(Ended(self.number, 0))
 
-    def check(self) -> None:
-        """Say what the checks find by now."""
+    def tell(self) -> None:
+        """What is known by now, for the checks."""
         if not self._finished and os.getpid() == self._process:
-            self._sink.take(Checked(self.number, self._checks()))
+            self._sink.take(Told(self.number, self._facts()))
 
     def begin(self) -> None:
         """Say what is watched."""
@@ -131,55 +130,18 @@ class Training:
             self._same_key += source in self._sources
             self._sources.add(source)
 
-    def _checks(self) -> list[dict[str, str]]:
-        return [self._check_first_key(), self._check_steps(), self._check_leaves(), self._check_divisor()]
-
-    def _check_first_key(self) -> dict[str, str]:
-        name = "fresh-noise"
-        if not self._first_keys:
-            return _row(name, _NOT, "no random key was seen in a new state")
-        zero = any(not key.any() for key in self._first_keys)
-        if zero:
-            why = "the first key is that of seed 0 (also optax's default): anyone can compute the noise and take it off"
-            return _row(name, _FAILED, why)
-        return _row(name, _PASSED, "the first key is not that of seed 0; other fixed seeds are not noticed")
-
-    def _check_steps(self) -> dict[str, str]:
-        name = "independent-steps"
-        if self.steps < 2:
-            return _row(name, _NOT, "fewer than two steps")
-        if self._same_key:
-            why = f"{self._same_key} of {self.steps} steps had a random key of a step before: the same noise twice"
-            return _row(name, _FAILED, why)
-        if self._same_noise:
-            return _row(name, _FAILED, f"{self._same_noise} of {self.steps} steps had the noise of the step before")
-        return _row(name, _PASSED, f"{self.steps} steps")
-
-    def _check_leaves(self) -> dict[str, str]:
-        name = "independent-leaves"
-        if not self.steps:
-            return _row(name, _NOT, "no step")
-        if self._same_leaf:
-            return _row(name, _FAILED, f"in {self._same_leaf} of {self.steps} steps two leaves had the same noise")
-        return _row(name, _PASSED, "two leaves of equal shape")
-
-    def _check_divisor(self) -> dict[str, str]:
-        name = "size-dependence"
-        if not self._rows:
-            return _row(name, _NOT, "sums come in, not records")
-        if len(self._rows) > 1:
-            sizes = f"{min(self._rows)} to {max(self._rows)} rows"
-            why = f"batches have {sizes}, and what comes out is divided by their number, which no noise hides"
-            return _row(name, _FAILED, why)
-        return _row(name, _PASSED, f"all batches have {next(iter(self._rows))} rows")
+    def _facts(self) -> Facts:
+        first = any(not key.any() for key in self._first_keys) if self._first_keys else None
+        rows = Rows(sorted(self._rows)) if self._rows else None
+        return Facts(
+            steps=Steps(self.steps, self.steps),
+            keys=Keys(first, self._same_key, self._same_noise, self._same_leaf),
+            rows=rows,
+            troubles={} if rows else {"rows": "sums come in, not records"},
+        )
 
 
 def _same(noise: Array, other: Array) -> bool:
     if noise.shape != other.shape or not noise.size:
         return False
     return bool(np.abs(noise - other).max() <= _SAME * np.abs(noise).max())
-
-
-def _row(name: str, status: str, reason: str) -> dict[str, str]:
-    found = {"name": name, "status": status, "reason": reason}
-    return {**found, "refutes": "the stated mechanism"} if status == _FAILED and name in REFUTING else found

@@ -28,21 +28,34 @@ class NotStarted:
 
 
 class Follower:
-    """Reads all recordings of a directory as they grow."""
+    """Reads all recordings of a directory as they grow. Whatever becomes of one, the others are read."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._readers: dict[str, Reader] = {}
+        self._unreadable: set[str] = set()
 
     def new(self) -> list[tuple[str, Record]]:
         """Records since the last call, each with the name of its file."""
         for path in sorted(self._directory.glob(f"*{SUFFIX}")):
-            self._readers.setdefault(path.name, Reader(path))
-        return [(name, record) for name, reader in self._readers.items() for record in reader.new()]
+            if path.name not in self._readers:
+                self._readers[path.name] = Reader(path)
+        found = []
+        for name, reader in self._readers.items():
+            if name not in self._unreadable:
+                try:
+                    found += [(name, record) for record in reader.new()]
+                except OSError:  # removed, or no file at all
+                    self._unreadable.add(name)
+        return found
 
     @property
-    def damaged(self) -> int:
-        return sum(reader.damaged for reader in self._readers.values())
+    def damage(self) -> str:
+        """What could not be read, in words; empty if all could."""
+        lines = sum(reader.damaged for reader in self._readers.values())
+        told = [f"{lines} lines of the recordings make no sense, and were left out"] if lines else []
+        told += [f"{len(self._unreadable)} recordings cannot be read any more"] if self._unreadable else []
+        return "; ".join(told)
 
 
 def follow(

@@ -7,7 +7,6 @@ others, behave as ever.
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import weakref
 from collections.abc import Callable
@@ -16,15 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from epsilometer.errors import InvalidInput
+from epsilometer.watching.collect.inspection import Inspection
 from epsilometer.watching.ending import at_end
 from epsilometer.watching.opacus.randomness import give_other_seeds
 from epsilometer.watching.opacus.record_norms import RecordNorms
 from epsilometer.watching.opacus.support import is_ghost
-from epsilometer.watching.opacus.training import Inspector, Training
+from epsilometer.watching.opacus.training import Training
 from epsilometer.watching.recording import Imported, NotAudited, Sink, Writer
 from epsilometer.watching.settings import Settings
 
 _TRAININGS: weakref.WeakKeyDictionary[Any, Training] = weakref.WeakKeyDictionary()
+_STRANGERS: list[Callable[[Any], None]] = []  # who is told of steps of optimizers that nobody watches
 _MARK = "_epsilometer"
 _TARGETS = ("target_epsilon", "target_delta")
 
@@ -37,7 +38,7 @@ class Hooks:
         self._trainings: list[Training] = []
         self._targets: dict[str, Any] = {}  # what `make_private_with_epsilon` was asked for, while it is under way
         self._process = os.getpid()
-        self._finished = False
+        self._finished = self._strange = False
 
     def watch(self, owner: Any) -> None:
         """Watch what `make_private` of this class, or of this one engine, returns."""
@@ -87,11 +88,19 @@ class Hooks:
         self._process, self._sink, self._trainings, self._finished = os.getpid(), self._sink.here(), [], False
         at_end(self.finish)
 
-    def check(self) -> None:
-        """Say what checks find by now, of every training of this process that goes on."""
+    def tell(self) -> None:
+        """What is known by now of every training of this process that goes on."""
         if not self._finished and os.getpid() == self._process:
             for training in self._trainings:
-                training.check()
+                training.tell()
+
+    def stranger(self, optimizer: Any) -> None:
+        """Said once: a private optimizer takes steps that no engine under watch has made."""
+        if not self._strange and type(optimizer).__module__.startswith("opacus"):
+            self._strange = True
+            with suppress(Exception):
+                made = f"a {type(optimizer).__name__} that make_private did not return"
+                self._sink.take(NotAudited(0, f"{made} takes steps, which are not watched"))
 
     def finish(self) -> None:
         """The process ends: say how many steps were accounted for that nobody has seen."""
@@ -111,7 +120,7 @@ class Hooks:
             self._sink.take(NotAudited(0, "this training is being watched already"))
             return
         number = len(self._trainings) + 1
-        training = Training(number, engine, module, optimizer, self._settings, self._sink, _inspector())
+        training = Training(number, engine, module, optimizer, self._settings, self._sink, Inspection())
         self._trainings.append(training)
         training.begin(engine, loader, optimizer, given)
         _wrap(type(optimizer), "pre_step", Training.pre_step)
@@ -130,6 +139,10 @@ def install(engine_module: Any, path: str) -> None:
     if settings.other_seeds:
         give_other_seeds()
     hooks.watch(engine_module.PrivacyEngine)
+    from opacus.optimizers import DPOptimizer
+
+    _wrap(DPOptimizer, "pre_step", Training.pre_step)
+    _STRANGERS.append(hooks.stranger)
     at_end(hooks.finish)
     sink.take(Imported("opacus", str(__version__)))
 
@@ -144,17 +157,10 @@ def _wrap(owner: type, name: str, around: Callable[..., Any]) -> None:
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
         training = _TRAININGS.get(self)
         if training is None:
+            if name == "pre_step" and _STRANGERS:
+                _STRANGERS[-1](self)
             return original(self, *arguments, **named)
         return around(training, self, functools.partial(original, self, *arguments, **named))
 
     setattr(method, _MARK, True)
     setattr(owner, name, method)
-
-
-def _inspector() -> Inspector | None:
-    """The checks that need no statistics, where they are installed."""
-    name = "epsilometer.watching.checks.inspection"
-    if importlib.util.find_spec("epsilometer.watching.checks") is None:
-        return None
-    inspection: Inspector = importlib.import_module(name).Inspection()
-    return inspection

@@ -8,7 +8,7 @@ by rounding only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,12 @@ class Inserted:
     clip_norm: float
     natural: NDArray[np.float64]
     added: NDArray[np.float64]
+
+    def parts(self) -> Iterator[tuple[Spots, torch.Tensor]]:
+        """What canaries added to each tensor."""
+        for spot in self.spots:
+            like = spot.parameter
+            yield spot, torch.as_tensor(self.added[spot.canaries], device=like.device).to(like.dtype)
 
 
 class Clarity:

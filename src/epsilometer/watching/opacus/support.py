@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dis
+import functools
+import inspect
+import types
 from typing import Any
 
 import torch
@@ -39,6 +43,9 @@ def another_mechanism(optimizer: Any) -> str:
 
 
 def _disturbed(optimizer: Any) -> str:
+    outside = state_outside(optimizer)
+    if outside:
+        return f"{outside}, which canaries could disturb; use --canaries model"
     own = _state_of_its_own(optimizer)
     if own:
         return f"{type(optimizer).__name__} keeps state of the script's own ({own}), which canaries could disturb"
@@ -73,3 +80,39 @@ def _state_of_its_own(optimizer: Any) -> str:
     known |= {"param_groups", "state", "defaults", "step", "_step_count", "_opt_called"}  # older versions, schedulers
     own = (name for name, value in vars(optimizer).items() if name not in known and not isinstance(value, _PLAIN))
     return next(own, "")
+
+
+_METHODS = ("add_noise", "clip_and_accumulate", "accumulate", "scale_grad", "pre_step")
+_FIXED = (type(None), bool, int, float, complex, str, bytes, tuple, frozenset, type, types.ModuleType)
+_DEPTH = 3  # functions that call functions
+
+
+def state_outside(optimizer: Any) -> str:
+    """Where code of the script's own, on the way of a step, keeps or changes something that is not the optimizer's."""
+    for name in _METHODS:
+        method = getattr(optimizer, name, None)
+        function = inspect.unwrap(getattr(method, "__func__", method)) if method is not None else None
+        found = _changes(function, _DEPTH) if isinstance(function, types.FunctionType) else ""
+        if found:
+            return f"{type(optimizer).__name__}.{name} keeps {found!r} outside of the optimizer"
+    return ""
+
+
+@functools.lru_cache(maxsize=256)  # asked in every step
+def _changes(function: types.FunctionType, depth: int) -> str:
+    """A variable that a function could change beside its own."""
+    if str(function.__module__).partition(".")[0] in ("opacus", "torch", "numpy", "epsilometer"):
+        return ""
+    stored = {one.argval for one in dis.get_instructions(function) if one.opname in ("STORE_GLOBAL", "STORE_DEREF")}
+    stored -= set(function.__code__.co_cellvars)  # its own, of functions within it
+    if stored:
+        return str(min(stored))
+    used = inspect.getclosurevars(function)
+    for name, value in {**used.globals, **used.nonlocals}.items():
+        if isinstance(value, types.FunctionType):
+            found = _changes(value, depth - 1) if depth else name
+            if found:
+                return found
+        elif not isinstance(value, _FIXED) and not callable(value):
+            return name
+    return ""

@@ -9,43 +9,18 @@ import os
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from epsilometer.claims import Floats
-from epsilometer.watching.checks.names import ALL, NOT_APPLICABLE
+from epsilometer.watching.collect.inspection import Inspection
 from epsilometer.watching.opacus import model
 from epsilometer.watching.opacus.extra import scores_of_a_step
 from epsilometer.watching.opacus.record_norms import RecordNorms
 from epsilometer.watching.opacus.support import is_ghost, why_not
-from epsilometer.watching.recording import Checked, Ended, FirstNoise, MadePrivate, NotAudited, Sink, Step
+from epsilometer.watching.recording import Ended, MadePrivate, NotAudited, Sink, Step, Told
 from epsilometer.watching.settings import MODEL, Settings
-
-
-class Inspector(Protocol):
-    """Checks that need no statistics. They see the training from within and change nothing."""
-
-    def made_private(self, engine: Any, module: Any, optimizer: Any, loader: Any, settings: dict[str, Any]) -> None:
-        """What `make_private` was given (`settings`) and returned."""
-
-    def noised(self, optimizer: Any) -> None:
-        """Right after the script's own noise, before scaling: p.grad − p.summed_grad is the noise."""
-
-    def stepped(self, optimizer: Any) -> None:
-        """After a real step was accounted for."""
-
-    def accumulated(self, optimizer: Any) -> None:
-        """After the script's own clipping of a physical batch; several may make one step."""
-
-    def digests(self) -> list[Any]:
-        """The first noise of each training, as `values`."""
-
-    def so_far(self) -> list[Any]:
-        """Checks with `name`, `status` and `reason`; the training may go on."""
-
-    def finished(self) -> list[Any]:
-        """The same at its end."""
 
 
 class Training:
@@ -53,7 +28,7 @@ class Training:
 
     def __init__(
         self, number: int, engine: Any, module: Any, optimizer: Any, settings: Settings, sink: Sink,
-        inspector: Inspector | None,
+        inspector: Inspection | None,
     ) -> None:  # fmt: skip
         self.number, self.seen, self.lost = number, 0, False
         self.accountant = engine.accountant
@@ -90,7 +65,7 @@ class Training:
         if reason:
             self.lose(reason)
         if self._inspector:
-            self._inspect(self._inspector.made_private, engine, self._module(), optimizer, loader, given)
+            self._inspector.made_private(engine, self._module(), optimizer, loader, given)
 
     def pre_step(self, optimizer: Any, original: Callable[[], Any]) -> Any:
         """The script's own step, and after it, if it was a real one, the canaries' part."""
@@ -106,13 +81,13 @@ class Training:
                 self._keep(norms, optimizer)
                 self._guarded(self._play, optimizer, before)
                 if self._inspector:
-                    self._inspect(self._inspector.stepped, optimizer)
+                    self._inspector.stepped(optimizer)
             return took
         finally:
             self._inserted = None
             self._inside = False
 
-    def _norms(self) -> Floats | None:
+    def _norms(self) -> NDArray[np.float64] | None:
         """Of the records that are accounted for, at the model before the step."""
         if self.records is None or self.records.failed:
             return None
@@ -122,7 +97,7 @@ class Training:
             self.records.fail(f"their gradients failed ({type(error).__name__}: {str(error)[:300]})")
             return None
 
-    def _keep(self, norms: Floats | None, optimizer: Any) -> None:
+    def _keep(self, norms: NDArray[np.float64] | None, optimizer: Any) -> None:
         if self.records is None or self.records.failed:
             return
         stated = _last_in(self.accountant)
@@ -142,7 +117,7 @@ class Training:
         finally:
             self._noising = False
         if self._inspector:
-            self._inspect(self._inspector.noised, optimizer)
+            self._inspector.noised(optimizer)
         return result
 
     def clip(self, optimizer: Any, original: Callable[[], Any]) -> Any:
@@ -153,7 +128,7 @@ class Training:
         try:
             result = original()
             if self._inspector:
-                self._inspect(self._inspector.accumulated, optimizer)
+                self._inspector.accumulated(optimizer)
             if self._settings.place == MODEL:
                 self._guarded(self._insert, optimizer, original)
             return result
@@ -162,20 +137,14 @@ class Training:
 
     def finish(self, unseen: int) -> None:
         """The process ends."""
-        if self._inspector:
-            self.check(self._inspector.finished)
-            if self._inspector:
-                for digest in self._inspector.digests():
-                    self._sink.take(FirstNoise(self.number, [list(step) for step in digest.values]))
+        self.tell(end=True)
         history = getattr(self.accountant, "history", None) or ()
         self._sink.take(Ended(self.number, unseen, [[float(part) for part in entry] for entry in history]))
 
-    def check(self, answers: Callable[[], list[Any]] | None = None) -> None:
-        """Say what the checks find: up to now, unless others answer."""
+    def tell(self, *, end: bool = False) -> None:
+        """What is known of it by now, for the checks."""
         if self._inspector:
-            checks: list[Any] = []
-            self._inspect(lambda ask: checks.extend(ask()), answers or self._inspector.so_far)
-            self._sink.take(Checked(self.number, [one.to_dict() for one in checks]))
+            self._sink.take(Told(self.number, self._inspector.facts(end=end)))
 
     def accounted(self) -> int:
         """Steps in the accountant since this training began."""
@@ -214,6 +183,9 @@ class Training:
                 return self.lose("the optimizer's clipping was replaced after make_private")
             coins = self._coins
             scores = np.nan_to_num(model.read_and_remove(optimizer, self._inserted), nan=0.5)
+            if self._inspector:
+                for spot, added in self._inserted.parts():
+                    self._inspector.taken_off(spot.parameter, spot.index, added)
             scores = self._clarity.stretched(scores, coins, self._inserted, sigma)
         else:
             coins = self._draw.random(self._settings.canaries) < 0.5
@@ -246,16 +218,6 @@ class Training:
             act(*arguments)
         except Exception as error:
             self.lose(f"the canaries failed ({type(error).__name__}: {str(error)[:300]})")
-
-    def _inspect(self, look: Callable[..., None], *arguments: Any) -> None:
-        """Checks that fail to look are given up; canaries go on."""
-        try:
-            look(*arguments)
-        except Exception as error:
-            self._inspector = None
-            why = f"the checks failed ({type(error).__name__}: {str(error)[:300]})"
-            with suppress(Exception):
-                self._sink.take(Checked(self.number, [{"name": ALL, "status": NOT_APPLICABLE, "reason": why}]))
 
 
 def _last_in(accountant: Any) -> tuple[int, Any] | None:

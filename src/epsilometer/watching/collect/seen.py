@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 import torch
 
-from epsilometer.watching.checks.inputs import Inputs
-from epsilometer.watching.checks.kept import KeptGradients
-from epsilometer.watching.checks.movement import Places, StepCounter, count_private
-from epsilometer.watching.checks.noise import NoiseTally
+from epsilometer.watching.collect.clipping import clipping
+from epsilometer.watching.collect.comparisons import comparisons
+from epsilometer.watching.collect.inputs import Inputs
+from epsilometer.watching.collect.kept import KeptGradients
+from epsilometer.watching.collect.layers import layer_norms
+from epsilometer.watching.collect.mixing import mixing, mixing_batch_norms, plain
+from epsilometer.watching.collect.movement import Places, StepCounter, count_private
+from epsilometer.watching.collect.noise import NoiseTally
+from epsilometer.watching.collect.seeds import seeds
+from epsilometer.watching.collect.size import size
+from epsilometer.watching.facts import (
+    PARTS,
+    Accounted,
+    Facts,
+    GhostNorms,
+    Kept,
+    Moved,
+    Noise,
+    OtherSteps,
+    Sampling,
+    Steps,
+    Target,
+    WeighedNoise,
+)
 
 
 class SeenTraining:
@@ -22,11 +43,11 @@ class SeenTraining:
         self.root: Any = settings.get("module", module)
         self.ghost = hasattr(module, "get_clipping_coef") or hasattr(module, "get_coeff")
         self.accounted_before = steps_accounted(engine) or 0
-        self.names = {id(p): _plain(name) for name, p in self.root.named_parameters()}
+        self.names = {id(p): plain(name) for name, p in self.root.named_parameters()}
         self.private = {id(p) for p in optimizer.params}
         self.unprotected = Places(lambda: self._trained(private=False))
         self.weights = Places(lambda: self._trained(private=True))
-        self.buffers = Places(lambda: {_plain(name): buffer for name, buffer in self.root.named_buffers()})
+        self.buffers = Places(lambda: {plain(name): buffer for name, buffer in self.root.named_buffers()})
         self.batch_norms: list[str] | None = None  # that take their statistics from the batch
         self.steps_taken = StepCounter(self.root.parameters())
         self.inputs = Inputs(self.root, bool(settings.get("batch_first", True)))
@@ -45,7 +66,7 @@ class SeenTraining:
         self._last = last_accounted(engine)
 
     def _trained(self, private: bool) -> dict[str, torch.Tensor]:
-        trained = ((_plain(name), p) for name, p in self.root.named_parameters() if p.requires_grad)
+        trained = ((plain(name), p) for name, p in self.root.named_parameters() if p.requires_grad)
         return {name: p for name, p in trained if (id(p) in self.private) == private}
 
     @property
@@ -92,6 +113,7 @@ class SeenTraining:
         if self.seed is None:
             self.own_generator = optimizer.generator is not None
             self.seed = optimizer.generator.initial_seed() if self.own_generator else torch.initial_seed()
+        self.kept.leave()
         self._sigma = float(optimizer.noise_multiplier)
         scale = self._multiplier() * float(optimizer.max_grad_norm)
         parameters = optimizer.params
@@ -121,7 +143,114 @@ class SeenTraining:
         if last is not None and last != self._last:
             self.accounted.append((float(last[1][0]), float(last[1][1])))
             self.drawn.append(self._sigma / self.accounted[-1][0] if self.accounted[-1][0] > 0 else 1.0)
-        self.kept.leave()
+
+    def facts(self, apart: Callable[[], AbstractContextManager[None]]) -> Facts:
+        """All that is known by now. Where crafted records go through the script's code, `apart` is around it."""
+        found: dict[str, Any] = {}
+        troubles: dict[str, str] = {}
+        for part, tell in self._parts().items():
+            if self.trouble:
+                troubles[part] = f"the training could not be followed ({self.trouble})"
+                continue
+            try:
+                with apart():
+                    told = tell()
+            except Exception as error:
+                told = f"could not be tried ({type(error).__name__}: {error})"
+            (troubles if isinstance(told, str) else found)[part] = told
+        from epsilometer.watching.opacus.support import another_mechanism
+
+        return Facts(
+            several_processes=self.several_processes,
+            another_mechanism=another_mechanism(self.optimizer),
+            own_optimizer=not type(self.optimizer).__module__.startswith("opacus"),
+            troubles=troubles,
+            **found,
+        )
+
+    def _parts(self) -> dict[str, Callable[[], Any]]:
+        """Of each part, who tells it; words in its place say why it is not known."""
+        parts: dict[str, Callable[[], Any]] = {
+            "steps": lambda: Steps(self.steps, self.followed),
+            "sampling": self._sampling,
+            "accounted": self._accounted,
+            "target": self._target,
+            "noise": self._noise,
+            "seeds": lambda: seeds(self),
+            "kept": lambda: Kept(self.kept.steps, dict(self.kept.changed)),
+            "clipping": lambda: clipping(self),
+            "ghost": self._ghost,
+            "layers": lambda: layer_norms(self),
+            "size": lambda: "several processes" if self.several_processes else size(self),
+            "mixing": lambda: mixing(self),
+            "moved": self._moved,
+            "others": self._others,
+        }
+        assert parts.keys() <= set(PARTS)
+        return parts
+
+    def _sampling(self) -> Sampling:
+        optimizer, rate = self.optimizer, getattr(self.loader, "sample_rate", None)
+        divided = optimizer.loss_reduction == "mean" and optimizer.expected_batch_size is not None
+        return Sampling(
+            self.poisson,
+            self.records,
+            None if rate is None else float(rate),
+            _length(self.loader),
+            list(self.batch_sizes),
+            float(optimizer.expected_batch_size) if divided else None,
+        )
+
+    def _accounted(self) -> Accounted:
+        total, accountant = steps_accounted(self.engine), self.engine.accountant
+        history: list[list[float]] = []
+        for sigma, rate in self.accounted:
+            if history and history[-1][:2] == [sigma, rate]:
+                history[-1][2] += 1
+            else:
+                history.append([sigma, rate, 1])
+        mechanism = None
+        with suppress(Exception):  # an accountant of the script's own
+            mechanism = str(accountant.mechanism())
+        asked = self.settings.get("noise_multiplier")
+        return Accounted(
+            history,
+            None if total is None else total - self.accounted_before,
+            type(accountant).__name__,
+            mechanism,
+            None if asked is None else float(asked),
+            self.adaptive or "target_unclipped_quantile" in self.settings,
+        )
+
+    def _target(self) -> Target | str:
+        wanted, delta = (self.settings.get(name) for name in ("target_epsilon", "target_delta"))
+        if wanted is None or delta is None:
+            return "no ε was asked for: make_private got a noise multiplier"
+        if not self.steps:
+            return "no private step was taken"
+        return Target(float(wanted), float(delta), float(self.engine.get_epsilon(delta)))
+
+    def _noise(self) -> Noise:
+        tally = self.noise
+        weighed = [WeighedNoise(w.name, w.size, w.steps, w.squares, w.least, w.missing) for w in tally.parameters]
+        return Noise(tally.silent, tally.coarse, min(self.drawn, default=1.0), weighed, comparisons(tally))
+
+    def _ghost(self) -> GhostNorms | str:
+        if not self.ghost:
+            return "no ghost clipping"
+        norms = self.clip_norms or {(float(self.module.max_grad_norm), float(self.optimizer.max_grad_norm))}
+        return GhostNorms([list(pair) for pair in sorted(norms)])
+
+    def _moved(self) -> Moved:
+        # What only counts batches is no statistic of records.
+        counters = {name for name, b in self.root.named_buffers() if b.numel() == 1 and not b.is_floating_point()}
+        moved = [name for name in self.buffers.moved() if name not in counters]
+        unprotected, private = self.unprotected.moved(), len(self.weights.moved())
+        return Moved(len(self.weights), private, len(self.unprotected), unprotected, len(self.buffers), moved)
+
+    def _others(self) -> OtherSteps:
+        inner = self.optimizer.original_optimizer
+        return OtherSteps([[type(one).__name__, one is inner, many] for one, many in self.steps_taken.bare()])
 
     def close(self) -> None:
         self.kept.close()
@@ -129,11 +258,11 @@ class SeenTraining:
         self.inputs.close()
 
 
-def mixing_batch_norms(root: Any) -> list[str]:
-    """Layers of batch normalisation that are not frozen."""
-    kind = torch.nn.modules.batchnorm._BatchNorm
-    layers = ((_plain(name), layer) for name, layer in root.named_modules() if isinstance(layer, kind))
-    return [name for name, layer in layers if layer.training or layer.running_mean is None]
+def _length(loader: Any) -> int | None:
+    try:
+        return len(loader)
+    except TypeError:
+        return None
 
 
 def rows(optimizer: Any) -> int | None:
@@ -158,7 +287,3 @@ def last_accounted(engine: Any) -> tuple[int, Any] | None:
     """Enough of an accountant's history to see that a step was added."""
     history = getattr(engine.accountant, "history", None)
     return (len(history), tuple(history[-1])) if history else None
-
-
-def _plain(name: str) -> str:
-    return name.replace("_module.", "")

@@ -1,0 +1,54 @@
+"""Noise that somebody can compute again: is it that of a new generator with a common seed?"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from epsilometer.watching.facts import Seeds
+
+if TYPE_CHECKING:
+    from epsilometer.watching.collect.seen import SeenTraining
+
+_STEPS = 4
+_GUESSES = (*range(1001), 1234, 1337, 2020, 2021, 2022, 2023, 2024, 2025, 2026, 4321, 12345, 31337, 54321, 123456,
+            1234567, 123456789, 0xDEADBEEF)  # fmt: skip
+_CHANCE = 1e-9  # with which two directions that have nothing to do with each other are taken for one
+
+
+def seeds(seen: SeenTraining) -> Seeds:
+    first = [[float(x) for x in step] for step in seen.noise.joint[:_STEPS]]
+    guessed = _guessed(seen) if seen.noise.loud else None
+    return Seeds(guessed, guessed is not None and _second_too(seen, guessed), seen.seed, seen.own_generator, first)
+
+
+def _guessed(seen: SeenTraining) -> int | None:
+    if not seen.noise.on_cpu:
+        return None
+    first = seen.noise.prefixes[0][0]
+    return next((seed for seed in _GUESSES if _same(first, _drawn(seed, seen))), None)
+
+
+def _second_too(seen: SeenTraining, seed: int) -> bool:
+    return len(seen.noise.prefixes) > 1 and _same(seen.noise.prefixes[1][0], _drawn(seed, seen))
+
+
+def _drawn(seed: int, seen: SeenTraining) -> Any:
+    # Torch fills 16 numbers or more in another way than fewer, and the first 32 are the same however many follow.
+    size, used = seen.noise.parameters[0].size, len(seen.noise.prefixes[0][0])
+    many = used if size == used else used + 16
+    drawn = torch.empty(many).normal_(generator=torch.Generator().manual_seed(seed))
+    return drawn[:used].double().numpy()
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Of n independent directions, cos² is above c² with probability (1 − c²)^((n − 1)/2) at most, about."""
+    n = min(len(a), len(b))
+    length = float(np.linalg.norm(a[:n]) * np.linalg.norm(b[:n]))
+    if n < 2 or not length:
+        return False
+    rest = max(1.0 - (float(np.dot(a[:n], b[:n])) / length) ** 2, 1e-30)
+    return 0.5 * (n - 1) * math.log(rest) < math.log(_CHANCE / len(_GUESSES))

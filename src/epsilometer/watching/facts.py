@@ -1,0 +1,247 @@
+"""What hooks tell of a training when it ends: plain data, by part. Checks are functions of these, wherever they are.
+
+A framework fills the parts that it knows. `troubles` says of a part that it should have and has not, why.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How batches came to be, and how large they were."""
+
+    poisson: bool
+    records: int | None  # in the data set
+    loader_rate: float | None  # of the loader that was made, if it says one
+    loader_batches: int | None
+    sizes: list[int]
+    divisor: float | None  # of noisy sums, where they are divided
+
+
+@dataclass(frozen=True)
+class Accounted:
+    """What an accountant was told: runs of steps as [noise multiplier, sample rate, number], in order."""
+
+    history: list[list[float]]
+    total: int | None  # steps that it has of this training by the end; none if it keeps no history
+    accountant: str  # the name of its class
+    mechanism: str | None  # what it computes, if it says so
+    asked: float | None  # the noise multiplier that was asked for
+    adaptive: bool  # clipping that adapts, and pays for its counts
+
+    @property
+    def steps(self) -> int:
+        return sum(int(number) for *_, number in self.history)
+
+
+@dataclass(frozen=True)
+class Target:
+    """An ε that was asked for, and what is spent of it by the script's own accountant."""
+
+    epsilon: float
+    delta: float
+    spent: float
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Private steps: those that were noised, those that came to their end."""
+
+    taken: int
+    followed: int
+
+
+@dataclass(frozen=True)
+class WeighedNoise:
+    """One parameter's noise, in units of what it should be."""
+
+    name: str
+    size: int
+    steps: int
+    squares: float  # of all steps
+    least: float  # sum of squares of the step that has least
+    missing: int  # steps without any
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The two pieces of noise that are least like independent ones, among `tests` of them. What was measured: a
+    `cosine` in n coordinates, a `square` sum of n, or a `sum` with its variance and a typical one."""
+
+    measure: str
+    values: list[float]
+    tests: int
+    what: str
+    same: bool  # all of it is repeated, not a part
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise of a training as it was added."""
+
+    silent: int  # steps in which none was asked for
+    coarse: str  # a type of number too coarse to weigh noise in
+    least_drawn: float  # noise multiplier while it was drawn, over the accounted one: the least of all steps
+    parameters: list[WeighedNoise]
+    comparisons: list[Comparison]
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """What is known of where noise comes from; `first` are some values of the first steps, in units of deviations."""
+
+    guessed: int | None  # a seed with which a new generator gives the first step's noise
+    each_step: bool  # and the second step's as well
+    seed: int | None  # of the generator, as it says itself
+    own_generator: bool
+    first: list[list[float]]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Steps whose gradients were compared, and in how many of them each parameter's was another one."""
+
+    steps: int
+    changed: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Clipping:
+    """Crafted records through the script's own clipping."""
+
+    limit: float
+    huge: float  # the norm of a record's gradient, and
+    added: float  # what it adds, in all parameters or in any
+    alone: list[float]  # to each parameter, where its gradient is there only; empty if that is not known
+    not_finite: list[str]  # of NaN and infinity, those that make the sum no number
+    idle: float = 0.0  # what comes of a record without a gradient
+
+
+@dataclass(frozen=True)
+class GhostNorms:
+    """[clipped at, noise is made for], all pairs that occurred."""
+
+    pairs: list[list[float]]
+
+
+@dataclass(frozen=True)
+class LayerNorms:
+    """Norms of single records for each kind of layer: the share of the true one that was found, of the smallest."""
+
+    found: dict[str, float]  # "name.parameter (kind)" → share
+    kinds: list[str]
+    unknown: list[str]
+
+
+@dataclass(frozen=True)
+class Size:
+    """Batches, and the divisor if there is one, with as many records as there are, one more and one less."""
+
+    records: int
+    batches: list[int]  # with records, records + 1, records − 1
+    divisors: list[int] | None  # none if set by hand, or nothing is divided
+    rate_by_hand: bool
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """Layers of batch normalisation, and by how much a record's output changes with another record."""
+
+    batch_norms: list[str]
+    influence: float | None
+    unknown: str  # why it is not known
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What moved between beginning and end."""
+
+    private: int  # parameters of the private optimizer
+    moved: int
+    unprotected: int  # trainable ones that it does not have
+    unprotected_moved: list[str]
+    buffers: int
+    buffers_moved: list[str]
+
+
+@dataclass(frozen=True)
+class OtherSteps:
+    """Steps of optimizers on the model's parameters that were not private: [kind, is it the inner one, how many]."""
+
+    found: list[list[Any]]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Random keys of a state: whether one of the first is that of seed 0, and how many steps had a key once more."""
+
+    first_is_zero: bool | None
+    repeated: int
+    same_noise: int  # steps with the noise of the step before
+    same_leaf: int  # steps in which two leaves had the same noise
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Numbers of records that came into a transformation which divides by them."""
+
+    sizes: list[int]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All of them, of one training."""
+
+    several_processes: bool = False
+    another_mechanism: str = ""  # why it may be right though it is not what accountants of the framework count
+    own_optimizer: bool = False  # a class of the script's own
+    steps: Steps | None = None
+    sampling: Sampling | None = None
+    accounted: Accounted | None = None
+    target: Target | None = None
+    noise: Noise | None = None
+    seeds: Seeds | None = None
+    kept: Kept | None = None
+    clipping: Clipping | None = None
+    ghost: GhostNorms | None = None
+    layers: LayerNorms | None = None
+    size: Size | None = None
+    mixing: Mixing | None = None
+    moved: Moved | None = None
+    others: OtherSteps | None = None
+    keys: Keys | None = None
+    rows: Rows | None = None
+    troubles: dict[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is known, as JSON has it."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Facts:
+        """The same facts; TypeError or KeyError if these are none."""
+        return cls(**{name: _read(name, value) for name, value in content.items()})
+
+
+_PARTS: dict[str, type] = {
+    "steps": Steps, "sampling": Sampling, "accounted": Accounted, "target": Target, "noise": Noise, "seeds": Seeds,
+    "kept": Kept, "clipping": Clipping, "ghost": GhostNorms, "layers": LayerNorms, "size": Size, "mixing": Mixing,
+    "moved": Moved, "others": OtherSteps, "keys": Keys, "rows": Rows,
+}  # fmt: skip
+PARTS = tuple(_PARTS)
+
+
+def _read(name: str, value: Any) -> Any:
+    if name not in _PARTS:
+        return value
+    if name == "noise":
+        value = {
+            **value,
+            "parameters": [WeighedNoise(**one) for one in value["parameters"]],
+            "comparisons": [Comparison(**one) for one in value["comparisons"]],
+        }
+    return _PARTS[name](**value)
