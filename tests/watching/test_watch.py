@@ -199,7 +199,8 @@ def test_nothing_audited_is_too_weak_for_who_requires_consistency() -> None:
         (["true"], "COMMAND = 'true': expected -- before it"),
         (["--number", "0", "--", "true"], "--number = 0: expected a whole number from 1"),
         (["--confidence", "1", "--", "true"], "--confidence = 1"),
-        (["--"], "Missing argument"),
+        (["--"], "COMMAND is missing: expected -- before it"),
+        (["--again", "nowhere"], "--again = 'nowhere': expected a directory that epsilometer watch --out has written"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_2(arguments: list[str], words: str) -> None:
@@ -353,6 +354,11 @@ def test_a_failed_check_can_be_accepted_and_is_shown_as_ignored(tmp_path: Path) 
     assert (statuses["sampler"], training["verdict"]) == ("ignored", "consistent")
     assert ">ignored<" in (out / "report.html").read_text()
     assert watch("--require", "consistent", "--", *command).returncode == 1
+    again = watch("--again", str(out), "--require", "not-violated")  # the same recordings, without the excuse
+    assert again.returncode == 1
+    assert "violated: the mechanism that it states is refuted by check sampler" in again.stderr
+    excused = ["--ignore", "sampler", "--ignore", "sample-rate"]
+    assert watch("--again", str(out), "--require", "consistent", *excused).returncode == 0
     wrong = watch("--ignore", "no-such-check", "--", "true")
     assert wrong.returncode == 2
     assert "--ignore = 'no-such-check'" in wrong.stderr

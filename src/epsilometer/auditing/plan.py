@@ -24,6 +24,7 @@ from epsilometer.bounds import (
     method_named,
 )
 from epsilometer.claims import Claim, Floats, PointClaim, Relation, StepClaim, require_same_relation
+from epsilometer.deprecated import renamed_attributes
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import Evidence, Trial
 from epsilometer.isolation import Isolation
@@ -68,6 +69,7 @@ class Plan(Fingerprinted):
             raise InvalidInput("claim", self.claim.describe(), expected, "claim_curve(recipe) gives one")
         if not isinstance(self.adversary, Adversary):
             raise InvalidInput("adversary", self.adversary, "an adversary such as Gradient()")
+        renamed_attributes(type(self.method), {"takes": "evidence_type"})
         if self.method is not None and not hasattr(self.method, "evidence_type"):
             raise InvalidInput("method", self.method, "a method such as ExactRank()", "method_named(name) gives one")
         kind = self.adversary.evidence_type

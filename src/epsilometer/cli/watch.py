@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from epsilometer.cli.output import say
-from epsilometer.errors import InvalidInput, one_line, unknown_name
+from epsilometer.errors import MALFORMED, InvalidInput, one_line, unknown_name
 
 if TYPE_CHECKING:
     from epsilometer.watching.launch.run import Follower
@@ -45,8 +45,9 @@ class Required(enum.StrEnum):
 
 def watch(
     command: Annotated[
-        list[str], typer.Argument(metavar="-- COMMAND", help="What to run, after --, such as: -- python train.py.")
-    ],
+        list[str] | None,
+        typer.Argument(metavar="-- COMMAND", help="What to run, after --, such as: -- python train.py."),
+    ] = None,
     canaries: Annotated[
         Place,
         typer.Option(
@@ -72,6 +73,10 @@ def watch(
         bool, typer.Option("--stop-when-known", help="End the command (SIGTERM) once a training is refuted.")
     ] = False,
     seed: Annotated[int | None, typer.Option(help="Of coins and canaries' noise; without it, the system's.")] = None,
+    again: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Run nothing, and judge what --out DIR has recorded once more."),
+    ] = None,
 ) -> int:
     """Run a training script once, unchanged, and audit every Opacus training in it, and JAX trainings with optax's DP
     aggregate or a plan of jax-privacy.
@@ -85,16 +90,17 @@ def watch(
     - `epsilometer watch -- python train.py --epochs 3`
 
     - `epsilometer watch --require consistent --out audit -- python -m mypackage.train`
+
+    - `epsilometer watch --again audit --ignore sampler`
     """
     from epsilometer import validate
     from epsilometer.watching.checks.names import JAX, NAMES
     from epsilometer.watching.launch.run import NotStarted, follow
     from epsilometer.watching.settings import MOST, Settings
 
-    if "--" not in sys.argv:
-        raise InvalidInput(
-            "COMMAND", shlex.join(command), "-- before it", "as in: epsilometer watch -- python train.py"
-        )
+    if again is None and ("--" not in sys.argv or not command):
+        given = shlex.join(command) if command else None
+        raise InvalidInput("COMMAND", given, "-- before it", "as in: epsilometer watch -- python train.py")
     for name in ignore or ():
         if name not in (*NAMES, *JAX):
             raise unknown_name("ignore", name, [*NAMES, *JAX])
@@ -105,6 +111,9 @@ def watch(
     if seed is not None:
         validate.whole("seed", seed, least=0)
     display = _Display(confidence, delta, ignore or (), stop_when_known)
+    if again is not None:
+        return _again(again, display, require)
+    assert command
     begun, clock = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), time.monotonic()
     with _directory(out) as directory:
         settings = Settings(number, canaries.value, seed)
@@ -124,9 +133,28 @@ def watch(
             document = document_of(monitor, command=command, exit_code=ended, begun=begun, seconds=seconds)
             (directory / RESULT).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
             write_report(directory, document)
+    if ended == 0 and require is None and monitor.violated:
+        say("epsilometer: the exit code is the command's own, 0; with --require not-violated it would be 1")
+    return _exit_code(ended, monitor, require)
+
+
+def _again(directory: Path, display: _Display, require: Required | None) -> int:
+    """What was recorded there, by today's rules; nothing is written."""
+    from epsilometer.watching.launch.run import Follower
+
+    try:
+        ended = int(json.loads((directory / RESULT).read_bytes())["exit_code"])
+    except (OSError, *MALFORMED):
+        expected = f"a directory that epsilometer watch --out has written, with {RESULT}"
+        raise InvalidInput("again", str(directory), expected, "check the path") from None
+    display.look(Follower(directory))
+    display.finish(ended)
+    return TOO_WEAK if display.broken else _exit_code(0, display.monitor, require)
+
+
+def _exit_code(ended: int, monitor: Monitor, require: Required | None) -> int:
+    """The command's own, unless it is 0 and something is required."""
     if ended or require is None:
-        if ended == 0 and monitor.violated:
-            say("epsilometer: the exit code is the command's own, 0; with --require not-violated it would be 1")
         return ended
     if monitor.violated:
         return VIOLATED

@@ -1,0 +1,29 @@
+"""What is loaded into a watched script: numpy, its framework, and of ours what collects and records."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("scipy", "sklearn", "matplotlib", "dp_accounting", "pydantic", "rich", "typer", "numba")
+OURS = ("errors", "validate", "watching")
+
+
+@pytest.mark.parametrize(
+    ("framework", "hooks"),
+    [
+        ("numpy, torch", "epsilometer.watching.opacus.attach"),
+        ("numpy, jax, optax", "epsilometer.watching.jax.attach, epsilometer.watching.jax.training"),
+    ],
+)
+def test_hooks_load_numpy_and_the_framework_only(framework: str, hooks: str) -> None:
+    code = (
+        f"import sys\nimport {framework}\nbefore = set(sys.modules)\nimport {hooks}\n"
+        "new = set(sys.modules) - before\n"
+        f"heavy = [name for name in new if name.partition('.')[0] in {HEAVY!r}]\n"
+        "ours = {name.split('.')[1] for name in new if name.startswith('epsilometer.')}\n"
+        f"judging = [name for name in new if name.startswith(('epsilometer.watching.checks.', 'epsilometer.bounds'))]\n"
+        f"assert not heavy and not judging and ours <= set({OURS!r}), (heavy, judging, ours)\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    assert shown.returncode == 0, shown.stderr
