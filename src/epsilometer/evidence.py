@@ -43,6 +43,7 @@ class Counts:
     relation: Relation = Relation.ADD_REMOVE
     group_size: int = 1
     usual_method: ClassVar[str] = "clopper-pearson"
+    has_scores: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name in ("tp", "fp", "fn", "tn"):
@@ -63,6 +64,10 @@ class Counts:
     @property
     def out_trials(self) -> int:
         return self.fp + self.tn
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {"out": self.out_trials, "in": self.in_trials}
 
     @property
     def fpr(self) -> float:
@@ -98,6 +103,7 @@ class PairedRuns(Drawable):
     independent: ClassVar[bool] = True  # whether each score is of a training of its own
     first_look: ClassVar[int] = 10  # after how many trials a method that may stop is asked first
     usual_method: ClassVar[str] = "exact-rank"
+    has_scores: ClassVar[bool] = True
     columns: ClassVar[tuple[str, str]] = ("index", "world")  # of a file, before the score
     out_scores: Floats
     in_scores: Floats

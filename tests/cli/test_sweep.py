@@ -168,7 +168,7 @@ def halves(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, object]]:
         x, y = whole.x[first::2], whole.y[first::2]
         return request.dataset("halves", lambda rows: x[rows], y, classes=10, class_names=whole.class_names)
 
-    monkeypatch.setitem(DATASETS, "halves", Source("digits in two halves", halves))
+    monkeypatch.setitem(DATASETS._own, "halves", Source("digits in two halves", halves))
     return {
         "data": {"name": "halves", "classes": [3, 1], "per_class": 20},
         "training": {"steps": 20, "sample_rate": 0.5, "noise_multiplier": 0.5},

@@ -9,7 +9,7 @@ from epsilometer.accounting.accountants import ACCOUNTANTS, account
 from epsilometer.accounting.events import MOST, Composition
 from epsilometer.accounting.mechanism import DpSgd, UpperBound
 from epsilometer.claims import Relation
-from epsilometer.errors import EpsilometerError, unknown_name
+from epsilometer.errors import EpsilometerError
 
 
 class BudgetExceeded(EpsilometerError):
@@ -34,11 +34,10 @@ class Budget:
         relation: Relation | str = Relation.ADD_REMOVE,
         accountant: str = "pld",
     ) -> None:
-        if accountant not in ACCOUNTANTS:
-            raise unknown_name("accountant", accountant, ACCOUNTANTS)
+        self.accountant = ACCOUNTANTS[accountant].name
         self.epsilon = validate.real("epsilon", epsilon, above=0, remedy="a budget is a finite ε > 0")
         self.delta = validate.delta(delta)
-        self.relation, self.accountant = Relation.of(relation), accountant
+        self.relation = Relation.of(relation)
         self._booked = Composition(())
 
     @property

@@ -1,10 +1,11 @@
 """Adversaries, one file each: craft, watch, score."""
 
+from typing import Any
+
 from epsilometer.adversaries.adaptive_poison import AdaptivePoison
 from epsilometer.adversaries.api import Api
 from epsilometer.adversaries.backdoor import Backdoor
 from epsilometer.adversaries.canaries import Canaries
-from epsilometer.adversaries.catalogue import Catalogue
 from epsilometer.adversaries.clipbkd import ClipBkd
 from epsilometer.adversaries.distinguisher import Distinguisher
 from epsilometer.adversaries.game import Adversary, Game, Prepared, drawn_games, two_worlds
@@ -20,12 +21,23 @@ from epsilometer.adversaries.ridge_clipbkd import RidgeClipBkd
 from epsilometer.adversaries.shuffled_label import ShuffledLabel
 from epsilometer.adversaries.static_poison import StaticPoison
 from epsilometer.adversaries.worst_case_init import WorstCaseInit
+from epsilometer.registry import Registry
 
 _NASR = (Api, StaticPoison, Intermediate, AdaptivePoison, Gradient, MaliciousDataset)  # from weak to strong
 LADDER: tuple[str, ...] = tuple(adversary.name for adversary in _NASR)
 _OF_RECORDS = (ClipBkd, Backdoor, Canaries, MembershipAttack, LearnedScore)
-ADVERSARIES = Catalogue(
-    {adversary.name: adversary for adversary in (*_NASR, GradientSteps, HiddenState, WorstCaseInit, *_OF_RECORDS)}
+
+
+def _accepted(name: str, found: Any) -> type[Adversary] | None:
+    return found if isinstance(found, type) and issubclass(found, Adversary) and found.name == name else None
+
+
+ADVERSARIES: Registry[type[Adversary]] = Registry(
+    "adversaries",
+    {adversary.name: adversary for adversary in (*_NASR, GradientSteps, HiddenState, WorstCaseInit, *_OF_RECORDS)},
+    argument="adversary",
+    expected="an Adversary whose name is {name!r}",
+    accept=_accepted,
 )
 
 __all__ = [

@@ -49,7 +49,7 @@ def best_possible(result: AuditResult) -> float:
     """The ε that the same trials would certify of an attack that is always right (Jagielski et al. 2020: ε_OPT)."""
     plan, seen = result.plan, result.evidence
     kind = type(seen)
-    if isinstance(seen, PairedRuns):
+    if seen.independent:
         best: Evidence = kind.always_right(min(seen.sizes.values()), 1, seen.relation, seen.group_size)
     else:
         each = sum(seen.sizes.values()) // result.judged
@@ -62,9 +62,9 @@ def certified_pairs(result: AuditResult) -> list[ErrorPair]:
     """Limits on both error rates of many thresholds that hold at once with the plan's confidence: what the attack has
     reached with confidence. None where trials are not independent, or chance may have decided how many there are."""
     seen, plan = result.evidence, result.plan
-    if not isinstance(seen, PairedRuns) or isinstance(plan.planned_method, Sequential):
+    if not seen.independent or isinstance(plan.planned_method, Sequential):
         return []
-    return UnionBound().error_pairs(seen, 1.0 - plan.confidence, gaussian_strength)
+    return UnionBound().error_pairs(seen.as_pairs(), 1.0 - plan.confidence, gaussian_strength)
 
 
 def _scale(result: AuditResult) -> Scale:
@@ -115,7 +115,7 @@ def _claimed(claim: Claim, group_size: int) -> Curve:
 def _theory(result: AuditResult) -> Claim | None:
     """The curve of what the training states of itself, where another one is claimed."""
     plan, upper = result.plan, result.upper_bound
-    comparable = isinstance(plan.claim, PointClaim) and isinstance(result.evidence, PairedRuns)
+    comparable = isinstance(plan.claim, PointClaim) and result.evidence.independent
     if upper is None or upper.caveat or not comparable:
         return None
     if plan.subject.mechanism is not None:
@@ -141,14 +141,14 @@ def _thinned(count: int, most: int) -> list[int]:
 def _path(result: AuditResult) -> Path | None:
     """The bound after half of the trials, a quarter, and so on."""
     seen, plan = result.evidence, result.plan
-    if not isinstance(seen, PairedRuns) or min(seen.sizes.values()) < 2 * FEWEST:
+    if not seen.independent or min(seen.sizes.values()) < 2 * FEWEST:
         return None
-    counts = [min(seen.sizes.values())]
+    runs, counts = seen.as_pairs(), [min(seen.sizes.values())]
     while counts[-1] // 2 >= FEWEST:
         counts.append(counts[-1] // 2)
     found = [result.lower_bound.epsilon]
     for count in counts[1:]:
-        part = replace(seen, out_scores=seen.out_scores[:count], in_scores=seen.in_scores[:count])
+        part = replace(runs, out_scores=runs.out_scores[:count], in_scores=runs.in_scores[:count])
         found.append(plan.planned_method.bound(part, delta=plan.delta, confidence=plan.confidence).epsilon)
     levels = [Level("claimed", plan.claimed_epsilon)]
     if result.upper_bound is not None:

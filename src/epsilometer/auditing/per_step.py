@@ -11,9 +11,11 @@ import numpy as np
 from epsilometer import validate
 from epsilometer.accounting import DpSgd, curve, epsilon_floor
 from epsilometer.bounds import (
+    METHODS,
     ClaimTest,
     Kind,
     LowerBound,
+    NamedMethod,
     StepWealth,
     StrengthLimit,
     bet_on_steps,
@@ -162,7 +164,22 @@ class StepBets:
         return bet_on_steps(evidence, self._stated(evidence.relation), confidence=confidence)
 
 
-STEPWISE: dict[str, type[StepBets | ComposedSteps]] = {kind.name: kind for kind in (StepBets, ComposedSteps)}
+def _register(method: type[StepBets | ComposedSteps]) -> None:
+    """In the table of methods, whose room knows no accountant."""
+    entry = NamedMethod(
+        method.name,
+        method.summary,
+        (PerStep,),
+        Kind.FAMILY,
+        "a fair coin for each gradient; Gaussian steps, sampled as stated",
+        make=lambda settings: method(settings.mechanism),
+        needs_mechanism=True,
+    )
+    METHODS.register(method.name, entry)
+
+
+_register(StepBets)
+_register(ComposedSteps)
 
 
 def epsilon_of_steps(mechanism: DpSgd, mu: float, delta: float, relation: Relation) -> float:

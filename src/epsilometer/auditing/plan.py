@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+import epsilometer.auditing.per_step  # noqa: F401  it registers its methods
 from epsilometer import validate
 from epsilometer.accounting import ACCOUNTANTS, LARGEST_EPSILON, UpperBound, account, calibrate, curve
 from epsilometer.adversaries import ADVERSARIES, Adversary, Game
-from epsilometer.auditing.per_step import STEPWISE
 from epsilometer.bounds import (
     METHODS,
     EProcess,
@@ -21,11 +21,11 @@ from epsilometer.bounds import (
     Sequential,
     default_method,
     method_as_dict,
-    method_named,
 )
+from epsilometer.bounds.named_method import Settings
 from epsilometer.claims import Claim, Floats, PointClaim, Relation, StepClaim, require_same_relation
 from epsilometer.deprecated import renamed_attributes
-from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Evidence, Trial
 from epsilometer.isolation import Isolation
 from epsilometer.rounding import down
@@ -76,16 +76,16 @@ class Plan(Fingerprinted):
         least, remedy = kind.least_trials, f"trials are {kind.trials_are}"
         validate.whole("trials", self.planned_trials, least=least, most=MOST_TRIALS, remedy=remedy)
         if self.planned_method.evidence_type is not kind:
-            fitting = [name for name in METHODS if name != "fixed" and method_named(name).evidence_type is kind]
-            expected = f"a method for {self.adversary.name} ({', '.join(fitting or STEPWISE)})"
+            able = (one for one in METHODS.values() if one.make is not None and not one.needs_threshold)
+            fitting = [one.name for one in able if kind in one.evidence_type]
+            expected = f"a method for {self.adversary.name} ({', '.join(fitting)})"
             given = getattr(self.method, "thresholds", self.planned_method).name
             raise InvalidInput("method", given, expected, "leave it out for the default")
         self._require_powers()
         validate.confidence(self.confidence)
         validate.seed("seed", self.seed)
         validate.delta(self.delta)
-        if self.accountant not in ACCOUNTANTS:
-            raise unknown_name("accountant", self.accountant, ACCOUNTANTS)
+        ACCOUNTANTS.named(self.accountant)
         if isinstance(self.claim, PointClaim) and self.claim.delta != self.delta:
             raise InvalidInput("delta", self.delta, f"the claim's own δ, {self.claim.delta:g}")
         if not self.adversary.zeroes:
@@ -116,8 +116,9 @@ class Plan(Fingerprinted):
         """The method that judges: as asked for, or the usual one for this kind of evidence."""
         kind = self.adversary.evidence_type
         name = kind.usual_method if self.method is None else self.method.name
-        if name in STEPWISE and kind.usual_method in STEPWISE:
-            return STEPWISE[name](self._stepwise_mechanism())  # the training decides how steps are composed
+        known = METHODS.own.get(name)
+        if known is not None and known.needs_mechanism and kind in known.evidence_type:
+            return known.method(Settings(mechanism=self._stepwise_mechanism()))  # the training says how steps compose
         if self.method is None:
             return default_method(kind, self.seed)
         if isinstance(self.method, EProcess):  # it may stop the audit, which only the trials' own order allows

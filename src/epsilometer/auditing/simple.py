@@ -17,7 +17,7 @@ from epsilometer.auditing.runner import AuditResult, run
 from epsilometer.bounds import Method
 from epsilometer.claims import Claim, PointClaim, Relation
 from epsilometer.data import own_data
-from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.errors import InvalidInput
 from epsilometer.runs.directory import run_directory
 from epsilometer.runs.executors import Executor, executor_named
 from epsilometer.runs.progress import Progress
@@ -118,8 +118,6 @@ def _claimed(claim: Claim | DpSgd | float | tuple[float, float], delta: float | 
 def _named(adversary: Adversary | str, subject: Subject) -> Adversary:
     if isinstance(adversary, Adversary):
         return adversary
-    if adversary not in ADVERSARIES:
-        raise unknown_name("adversary", adversary, ADVERSARIES)
     return for_subject(ADVERSARIES[adversary], subject)
 
 

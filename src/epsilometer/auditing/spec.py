@@ -6,7 +6,6 @@ import dataclasses
 import difflib
 import itertools
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 from epsilometer import validate
 from epsilometer.accounting import LARGEST_EPSILON, Budget, BudgetExceeded, account, curve
 from epsilometer.adversaries import ADVERSARIES, Adversary, Canaries, MembershipAttack, RidgeClipBkd
-from epsilometer.auditing.per_step import STEPWISE
 from epsilometer.auditing.plan import Plan, claim_curve, noise_for
 from epsilometer.auditing.ridge_spec import ADVERSARIES as RIDGE_ADVERSARIES
 from epsilometer.auditing.ridge_spec import ridge_claim, ridge_training
@@ -31,10 +29,12 @@ from epsilometer.auditing.spec_sections import (
     TrainingSection,
 )
 from epsilometer.auditing.spec_text import parse_toml, read_toml, validated
-from epsilometer.bounds import EProcess, Method, OneRunPoint, Threshold, method_named
+from epsilometer.bounds import METHODS, EProcess, Method, OneRunPoint, Threshold, method_named
+from epsilometer.bounds.named_method import Settings
 from epsilometer.claims import Claim, PointClaim, Relation
 from epsilometer.data import Progress
 from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.evidence import PerStep
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import Access, CallableTraining, DpSgdTraining, Faults, Subject
 from epsilometer.training import Recipe, median_gradient_norm, within_budget
@@ -242,8 +242,9 @@ class Spec(Section):
             raise InvalidInput("target", audit.target, 'a number only with bound = "eprocess", which may stop early')
         if name is None:
             return None
-        if name in STEPWISE and usual in STEPWISE and subject.mechanism is not None:
-            return STEPWISE[name](subject.mechanism)
+        steps = subject.mechanism is not None and adversary.evidence_type is PerStep
+        if steps and (known := METHODS.get(name)) is not None and known.needs_mechanism:
+            return known.method(Settings(mechanism=subject.mechanism))
         try:
             return method_named(name, audit.threshold, audit.seed)
         except InvalidInput as error:
@@ -254,10 +255,9 @@ class Spec(Section):
         section, foreign = self.adversary, self.subject.train is not None
         ridge = self.subject.name is not None
         name = section.name or (RidgeClipBkd.name if ridge else USUAL_BLACK_BOX if foreign else USUAL)
-        known_ones: Mapping[str, type[Adversary]] = RIDGE_ADVERSARIES if ridge else ADVERSARIES
-        if name not in known_ones:
-            raise unknown_name("adversary.name", name, known_ones)
-        chosen = known_ones[name]
+        if ridge and name not in RIDGE_ADVERSARIES:
+            raise unknown_name("adversary.name", name, RIDGE_ADVERSARIES)
+        chosen = RIDGE_ADVERSARIES[name] if ridge else ADVERSARIES.named(name, "adversary.name")
         given = section.model_dump(exclude={"name"})
         if foreign and chosen is Canaries:  # of a foreign training only the model is seen
             given = {"kind": "records", "sees": "model", **given}

@@ -1,7 +1,7 @@
 """Evidence → lower bounds on ε. numpy and scipy only; one method a file."""
 
 from epsilometer.bounds.bayesian import bayesian
-from epsilometer.bounds.catalogue import BOUNDS, compare_bounds
+from epsilometer.bounds.catalogue import compare_bounds
 from epsilometer.bounds.clopper_pearson import ClopperPearson, clopper_pearson
 from epsilometer.bounds.cosine import Cosines, cosine_canaries
 from epsilometer.bounds.curve import largest_noise_multiplier, refute_curve
@@ -10,6 +10,7 @@ from epsilometer.bounds.exact_rank import ExactRank, exact_rank
 from epsilometer.bounds.gaussian import StrengthLimit, gaussian_bound, gaussian_strength_limit, refute_step
 from epsilometer.bounds.method import Method, Sequential
 from epsilometer.bounds.methods import METHODS, default_method, method_as_dict, method_named
+from epsilometer.bounds.named_method import NamedMethod
 from epsilometer.bounds.noise_process import NoiseProcess
 from epsilometer.bounds.one_run import Threshold, one_run
 from epsilometer.bounds.one_run_fdp import one_run_fdp, refute_one_run
@@ -40,9 +41,11 @@ from epsilometer.bounds.step_process import (
 )
 from epsilometer.bounds.strength import attack_strength, attacks_of_strength
 from epsilometer.bounds.thresholds import BestOnSame, Fixed, Split, ThresholdStrategy, UnionBound
+from epsilometer.deprecated import moved
+
+__getattr__ = moved(__name__, {"BOUNDS": "epsilometer.bounds:METHODS"})
 
 __all__ = [
-    "BOUNDS",
     "METHODS",
     "MOST_CANARIES",
     "BestOnSame",
@@ -57,6 +60,7 @@ __all__ = [
     "Kind",
     "LowerBound",
     "Method",
+    "NamedMethod",
     "NoiseLimit",
     "NoiseProcess",
     "OneRunPoint",

@@ -93,7 +93,7 @@ def one_test(
     """The test whose counts a method may take as they are, and where it comes from."""
     validate.delta(delta)
     require_independent_trials(method, evidence)
-    strategy = Split() if thresholds is None and isinstance(evidence, PairedRuns) else thresholds
+    strategy = Split() if thresholds is None and evidence.has_scores else thresholds
     if not isinstance(strategy, Fixed | Split | None):
         remedy = f"{method} takes counts of one test, chosen without the trials that it counts"
         raise InvalidInput("thresholds", strategy, "Fixed(threshold) or Split()", remedy)

@@ -16,7 +16,9 @@ import numpy as np
 from scipy import special
 
 from epsilometer import validate
-from epsilometer.bounds.catalogue import BOUNDS, Settings, bound_named
+from epsilometer.bounds.catalogue import bound_named
+from epsilometer.bounds.methods import METHODS
+from epsilometer.bounds.named_method import Settings
 from epsilometer.bounds.result import Kind
 from epsilometer.claims import Floats, PointClaim
 from epsilometer.errors import InvalidInput, unknown_name
@@ -170,7 +172,7 @@ def calibrate_bounds(
     validate.whole("repetitions", repetitions, least=1, most=10**7)
     validate.whole("trials", trials, least=2, most=10**7)
     validate.whole("seed", seed, least=0)
-    possible = [name for name in BOUNDS if name not in NOT_MEASURED]
+    possible = [name for name, one in METHODS.own.items() if name not in NOT_MEASURED and not one.needs_mechanism]
     chosen = possible if bounds is None else list(dict.fromkeys(bounds))
     for name in chosen:
         if name in NOT_MEASURED:
@@ -199,7 +201,7 @@ def _cell(name: str, mechanism: Mechanism, repetitions: int, trials: int, alpha:
         out, member = mechanism.draw(rng, trials)
         coins = rng.random(trials) < 0.5
         evidence: PairedRuns | OneRun = PairedRuns(out, member, group_size=mechanism.group_size)
-        if OneRun in BOUNDS[name].evidence_type:
+        if OneRun in METHODS[name].evidence_type:
             evidence = OneRun(np.where(coins, member, out), coins, group_size=mechanism.group_size)
         # A threshold that was chosen without the scores: the middle of what this mechanism gives.
         threshold = float(np.median(mechanism.draw(np.random.default_rng(1), 999)[0])) if name == "fixed" else None

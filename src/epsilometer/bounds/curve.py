@@ -81,7 +81,7 @@ def largest_noise_multiplier(
     nested = chosen.for_family(reference) if isinstance(chosen, ExactRank) else method
 
     def test(sigma: float) -> ClaimTest:
-        used = None if isinstance(evidence, Counts) else nested
+        used = nested if evidence.has_scores else None
         return refute_curve(evidence, curve_of(sigma), confidence=confidence, method=used, direction=direction)
 
     low = high = float(np.sqrt(least * most))

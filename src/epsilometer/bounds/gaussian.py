@@ -79,8 +79,7 @@ def gaussian_strength_limit(
     )
     mu = 0.0 if np.isinf(limit.noise_multiplier) else 1.0 / limit.noise_multiplier
     kind = Kind.FAMILY if isinstance(evidence, PerStep) else limit.kind
-    scores = pairs.out_trials + pairs.in_trials if isinstance(pairs, Counts) else sum(pairs.sizes.values())
-    return StrengthLimit(mu, confidence, limit.method, kind, scores)
+    return StrengthLimit(mu, confidence, limit.method, kind, sum(pairs.sizes.values()))
 
 
 def gaussian_bound(

@@ -1,67 +1,106 @@
-"""Every method of audits, by name: the one registry. Packages add to it by entry points (`epsilometer.methods`)."""
+"""Every method by name: the one table. Packages add to it by entry points (`epsilometer.methods`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from importlib import metadata
+from dataclasses import asdict
 from typing import Any
 
+from epsilometer.bounds.bayesian import bayesian
+from epsilometer.bounds.bounds_alone import of_counts, of_one_run, of_one_test, of_the_family
 from epsilometer.bounds.clopper_pearson import ClopperPearson
 from epsilometer.bounds.eprocess import EProcess
 from epsilometer.bounds.exact_rank import ExactRank
 from epsilometer.bounds.method import Method
+from epsilometer.bounds.named_method import INDEPENDENT, NamedMethod, Settings, brought_method
 from epsilometer.bounds.one_run_method import OneRunPoint
+from epsilometer.bounds.ratio import bailey, katz_log
+from epsilometer.bounds.result import Kind
 from epsilometer.bounds.simultaneous import Simultaneous
 from epsilometer.bounds.thresholds import BestOnSame, Fixed, Split, UnionBound
-from epsilometer.errors import InvalidInput, unknown_name
-from epsilometer.evidence import Evidence
+from epsilometer.evidence import Counts, Evidence, OneRun, PairedRuns
+from epsilometer.registry import Registry
 
-GROUP = "epsilometer.methods"  # entry points of packages that bring methods: a function of a seed each
+_SCORES, _TEST, _CANARIES = (PairedRuns,), (PairedRuns, Counts), (OneRun,)
+_COINS = "a fair coin for each canary"
+_OWN = (
+    NamedMethod(
+        "exact-rank", "planned ranks, calibrated at the least-favourable pair (default)", _SCORES, Kind.CERTIFIED,
+        make=lambda settings: ExactRank(seed=settings.seed),
+    ),
+    NamedMethod(
+        "exact-rank-union", "planned ranks under a union bound: no simulation", _SCORES, Kind.CERTIFIED,
+        make=lambda _: ExactRank(calibrated=False),
+    ),
+    NamedMethod(
+        "eprocess", "betting on one pair of trials after another: valid whenever you stop", _SCORES, Kind.CERTIFIED,
+        make=lambda settings: EProcess(seed=settings.seed, in_order=settings.in_order),
+    ),
+    NamedMethod(
+        "simultaneous", "every threshold at once: bands on both distributions", _SCORES, Kind.CERTIFIED,
+        make=lambda _: ClopperPearson(Simultaneous()),
+    ),
+    NamedMethod(
+        "union-bound", "Clopper–Pearson at ranks fixed beforehand, each at its share of α", _SCORES, Kind.CERTIFIED,
+        make=lambda _: ClopperPearson(UnionBound()),
+    ),
+    NamedMethod(
+        "split", "Clopper–Pearson; threshold chosen on a random half, certified on the other", _SCORES, Kind.CERTIFIED,
+        make=lambda settings: ClopperPearson(Split(seed=settings.seed)),
+    ),
+    NamedMethod(
+        Fixed.name, "Clopper–Pearson at a threshold chosen without these scores", _SCORES, Kind.CERTIFIED,
+        f"{INDEPENDENT}; a threshold chosen without them",
+        make=lambda settings: ClopperPearson(Fixed(settings.threshold)),  # type: ignore[arg-type]
+        takes_threshold=True, needs_threshold=True,
+    ),
+    NamedMethod(
+        "best-on-same", "best threshold on the same scores: an estimate, not a bound", _SCORES, Kind.ESTIMATE,
+        "nothing is paid for the choice of threshold", make=lambda _: ClopperPearson(BestOnSame()),
+    ),
+    NamedMethod(
+        "clopper-pearson", "limits on both rates of one test, α/2 each", (Counts,), Kind.CERTIFIED,
+        f"{INDEPENDENT}; a test chosen beforehand", compute=of_counts,
+    ),
+    NamedMethod(
+        "gaussian", "the least strength that exact ranks leave to a Gaussian mechanism", _TEST, Kind.FAMILY,
+        f"{INDEPENDENT}; Gaussian DP", compute=of_the_family,
+    ),
+    NamedMethod(
+        "bayesian", "credible interval, Jeffreys' prior on both rates", _TEST, Kind.CREDIBLE,
+        f"{INDEPENDENT}; a prior", compute=of_one_test(bayesian), takes_threshold=True,
+    ),
+    NamedMethod(
+        "katz-log", "normal limit on the log of a ratio of rates", _TEST, Kind.ESTIMATE,
+        f"{INDEPENDENT}; many; δ = 0", compute=of_one_test(katz_log), takes_threshold=True,
+    ),
+    NamedMethod(
+        "bailey", "normal limit on the cube root of a ratio", _TEST, Kind.ESTIMATE,
+        f"{INDEPENDENT}; many; δ = 0", compute=of_one_test(bailey), takes_threshold=True,
+    ),
+    NamedMethod(
+        OneRunPoint.name, "right guesses in one run against (ε, δ) or a curve, f-DP recursion (default for canaries)",
+        _CANARIES, Kind.CERTIFIED, _COINS,
+        make=lambda settings: OneRunPoint(settings.guesses, settings.seed),  # type: ignore[arg-type]
+        compute=of_one_run("point"),
+    ),
+    NamedMethod(
+        "one-run", "right guesses in one run, Theorem 5.2 of Steinke et al.", _CANARIES, Kind.CERTIFIED, _COINS,
+        compute=of_one_run(None),
+    ),
+    NamedMethod(
+        "one-run-gaussian", "right guesses in one run against Gaussian DP, f-DP recursion", _CANARIES, Kind.FAMILY,
+        f"{_COINS}; Gaussian DP", compute=of_one_run("gaussian"),
+    ),
+)  # fmt: skip
 
-
-@dataclass(frozen=True)
-class Known:
-    """A method that audits can be judged by: what it is, what it assumes, and how it is made from a seed."""
-
-    summary: str
-    make: Callable[[int], Method] | None  # none for `fixed`, which needs a threshold
-    assumes: str = "independent trials"
-
-
-METHODS: dict[str, Known] = {
-    "exact-rank": Known(
-        "planned ranks, calibrated at the least-favourable pair (default)", lambda seed: ExactRank(seed=seed)
-    ),
-    "exact-rank-union": Known(
-        "planned ranks under a union bound: no simulation", lambda _: ExactRank(calibrated=False)
-    ),
-    "eprocess": Known(
-        "betting on one pair of trials after another: valid whenever you stop", lambda seed: EProcess(seed=seed)
-    ),
-    "simultaneous": Known(
-        "every threshold at once: bands on both distributions", lambda _: ClopperPearson(Simultaneous())
-    ),
-    "union-bound": Known(
-        "Clopper–Pearson at ranks fixed beforehand, each at its share of α", lambda _: ClopperPearson(UnionBound())
-    ),
-    "split": Known(
-        "Clopper–Pearson; threshold chosen on a random half, certified on the other",
-        lambda seed: ClopperPearson(Split(seed=seed)),
-    ),
-    Fixed.name: Known(
-        "Clopper–Pearson at a threshold chosen without these scores", None,
-        "independent trials; a threshold chosen without them",
-    ),
-    "best-on-same": Known(
-        "best threshold on the same scores: an estimate, not a bound", lambda _: ClopperPearson(BestOnSame()),
-        "nothing is paid for the choice of threshold",
-    ),
-    OneRunPoint.name: Known(
-        "right guesses in one run against (ε, δ) or a curve, f-DP recursion (default for canaries)",
-        lambda seed: OneRunPoint(seed=seed), "a fair coin for each canary",
-    ),
-}  # fmt: skip
+# Those for single steps need an accountant: `auditing` registers them here.
+METHODS: Registry[NamedMethod] = Registry(
+    "methods",
+    {one.name: one for one in _OWN},
+    argument="method",
+    expected="a function of a seed that gives a Method, or a NamedMethod whose name is {name!r}",
+    accept=brought_method,
+)
 
 
 def default_method(takes: type[Evidence], seed: int = 0) -> Method:
@@ -75,34 +114,8 @@ def method_named(name: str, threshold: float | None = None, seed: int = 0) -> Me
     >>> method_named("fixed", 0.5)
     ClopperPearson(thresholds=Fixed(threshold=0.5))
     """
-    if (threshold is not None) != (name == Fixed.name) and name in METHODS:
-        expected = "a number exactly when the method is fixed"
-        raise InvalidInput(
-            "threshold", threshold, expected, "choose one without looking at the scores, or another method"
-        )
-    if threshold is not None and name == Fixed.name:
-        return ClopperPearson(Fixed(threshold))
-    known = METHODS.get(name)
-    make = _brought(name) if known is None else known.make
-    assert make is not None
-    return make(seed)
-
-
-def _brought(name: str) -> Callable[[int], Method]:
-    """How a method of an installed package is made."""
-    for entry in metadata.entry_points(group=GROUP, name=name):
-        try:
-            found: Callable[[int], Method] = entry.load()
-        except Exception as error:
-            why = f"{type(error).__name__}: {error}"
-            raise InvalidInput("method", name, f"a package that can be imported ({entry.value}: {why})") from None
-        return found
-    raise unknown_name("method", name, [*METHODS, *brought_methods()])
-
-
-def brought_methods() -> list[str]:
-    """The names of methods that installed packages bring."""
-    return [entry.name for entry in metadata.entry_points(group=GROUP)]
+    known = METHODS.named(name, where=lambda one: one.judges)
+    return known.method(Settings(threshold=threshold, seed=seed))
 
 
 def method_as_dict(method: Method) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import typer
 
 from epsilometer.cli.output import emit_json, number, print_table, say
 from epsilometer.cli.schedule import BatchSize, Epochs, Records, rate_and_steps
-from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.errors import InvalidInput
 from epsilometer.rounding import up
 
 
@@ -61,8 +61,8 @@ def account(
         missing = [o for o, v in (("--sample-rate", rate), ("--steps", count)) if v is None]
         remedy = "or --epochs, --batch-size and --records"
         raise InvalidInput(" and ".join(missing), None, "how often records are used", remedy)
-    if accountant != "all" and accountant not in ACCOUNTANTS:
-        raise unknown_name("accountant", accountant, [*ACCOUNTANTS, "all"])
+    if accountant != "all":
+        ACCOUNTANTS.named(accountant, also=["all"])
     if also_noise and epsilon is not None:
         raise InvalidInput("--also-noise", also_noise, "nothing where σ is looked for", "give --noise-multiplier")
     releases = [validate.real("--also-noise", sigma, above=0) for sigma in also_noise or []]

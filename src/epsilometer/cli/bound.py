@@ -178,8 +178,8 @@ def compare(
 
     - `epsilometer compare --one-run canaries.csv --delta 1e-5 --json`
     """
-    from epsilometer.bounds import LowerBound
-    from epsilometer.bounds.catalogue import BOUNDS, compare_bounds
+    from epsilometer.bounds import METHODS, LowerBound
+    from epsilometer.bounds.catalogue import compare_bounds
     from epsilometer.cli.given import given
     from epsilometer.rounding import down
 
@@ -191,7 +191,7 @@ def compare(
         raise _as_option(error) from None
     if as_json:
         bounds = {n: b.to_dict() if isinstance(b, LowerBound) else {"not_applicable": b} for n, b in found.items()}
-        listed = {n: {**b, "assumes": BOUNDS[n].assumes} for n, b in bounds.items()}
+        listed = {n: {**b, "assumes": METHODS[n].assumes} for n, b in bounds.items()}
         emit_json({"headline": _ADVICE, "bounds": listed, "remarks": read.remarks})
         return
     advise(_ADVICE)
@@ -199,7 +199,7 @@ def compare(
     print_table(
         ("bound", "ε", "kind", "assumes"),
         [
-            (n, down(b.epsilon), str(b.kind), BOUNDS[n].assumes) if isinstance(b, LowerBound) else (n, "–", "–", b)
+            (n, down(b.epsilon), str(b.kind), METHODS[n].assumes) if isinstance(b, LowerBound) else (n, "–", "–", b)
             for n, b in found.items()
         ],
         f"Lower bounds on ε at δ = {delta:g}, {confidence:g} confidence each",

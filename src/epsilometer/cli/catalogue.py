@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from typing import Annotated, Any
 
 import typer
 
-from epsilometer.cli.output import emit_json, print_table
+from epsilometer.cli.output import emit_json, print_table, say
 from epsilometer.errors import unknown_name
 
 
@@ -30,32 +33,49 @@ def catalogue(
     from epsilometer.accounting import ACCOUNTANTS
     from epsilometer.adversaries import ADVERSARIES
     from epsilometer.auditing import TEMPLATES
-    from epsilometer.auditing.per_step import STEPWISE
-    from epsilometer.bounds.catalogue import BOUNDS
+    from epsilometer.bounds import METHODS
     from epsilometer.data import DATASETS
+    from epsilometer.mechanisms import MECHANISMS
     from epsilometer.membership import ATTACKS
     from epsilometer.reproductions import REPRODUCTIONS
     from epsilometer.runs import EXECUTORS
     from epsilometer.training import MODELS
 
-    sections = {
-        "adversaries": {name: adversary.summary for name, adversary in ADVERSARIES.items()},
-        "attacks": {name: attack.summary for name, attack in ATTACKS.items()},
-        "bounds": {name: entry.summary for name, entry in BOUNDS.items()}
-        | {name: method.summary for name, method in STEPWISE.items()},
-        "accountants": {name: accountant.summary for name, accountant in ACCOUNTANTS.items()},
-        "datasets": {name: source.summary for name, source in DATASETS.items()},
-        "models": dict(MODELS),
-        "reproductions": {name: one.summary for name, one in REPRODUCTIONS.items()},
-        "executors": dict(EXECUTORS),
-        "templates": dict(TEMPLATES),
+    tables: dict[str, Mapping[str, Any]] = {
+        "adversaries": ADVERSARIES,
+        "attacks": ATTACKS,
+        "bounds": METHODS,
+        "accountants": ACCOUNTANTS,
+        "mechanisms": MECHANISMS,
+        "datasets": DATASETS,
+        "models": MODELS,
+        "reproductions": REPRODUCTIONS,
+        "executors": EXECUTORS,
+        "templates": TEMPLATES,
     }
-    if kind is not None:
-        if kind not in sections:
-            raise unknown_name("KIND", kind, sections)
-        sections = {kind: sections[kind]}
+    if kind is not None and kind not in tables:
+        raise unknown_name("KIND", kind, tables)
+    asked = tables if kind is None else {kind: tables[kind]}
+    with redirect_stdout(sys.stderr):  # other packages may print while they are imported
+        sections = {one: _summaries(table) for one, table in asked.items()}
+        problems = [line for table in asked.values() for line in getattr(table, "problems", ())]
+    for line in dict.fromkeys(problems):
+        say(f"left out: {line}")
     if as_json:
         emit_json(sections)
         return
     rows = [(kind, name, summary) for kind, entries in sections.items() for name, summary in entries.items()]
     print_table(("kind", "name", "what it is"), rows)
+
+
+def _summaries(table: Mapping[str, Any]) -> dict[str, str]:
+    """What each entry is and, if another package brings it, which one."""
+    origin = getattr(table, "origin", lambda _: "")
+    return {name: _told(entry, origin(name)) for name, entry in table.items()}
+
+
+def _told(entry: Any, package: str) -> str:
+    """Tables have texts, or entries with a summary; those that are broken on purpose have a fault instead."""
+    fault = getattr(entry, "fault", "")
+    words = entry if isinstance(entry, str) else f"BROKEN: {fault}" if fault else getattr(entry, "summary", "")
+    return f"{words} (from {package})".lstrip() if package else words

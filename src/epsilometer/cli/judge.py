@@ -163,8 +163,7 @@ def _counted(evidence: Evidence) -> int:
 
 def _method(name: str | None, evidence: Evidence, settings: Settings) -> Method:
     """The method behind a bound; some bounds have none that could test a claim."""
-    from epsilometer.bounds import METHODS, EProcess, OneRunPoint, method_named
-    from epsilometer.bounds.methods import brought_methods
+    from epsilometer.bounds import METHODS, OneRunPoint, method_named
 
     if isinstance(evidence, Counts):
         able, method = ["clopper-pearson"], method_named("fixed", 0.5)
@@ -172,11 +171,10 @@ def _method(name: str | None, evidence: Evidence, settings: Settings) -> Method:
         assert not isinstance(settings.guesses, tuple)
         able, method = [OneRunPoint.name], OneRunPoint(settings.guesses, settings.seed)
     else:
-        able = [one for one in (*METHODS, *brought_methods()) if one != OneRunPoint.name]
+        able = [one.name for one in METHODS.values() if one.judges and one.takes(evidence)]
         chosen = PairedRuns.usual_method if name is None or name not in able else name
-        method = method_named(chosen, settings.threshold if chosen == "fixed" else None, settings.seed)
-        if isinstance(method, EProcess):
-            method = replace(method, in_order=settings.in_order)
+        threshold = settings.threshold if METHODS[chosen].needs_threshold else None
+        method = METHODS[chosen].method(replace(settings, threshold=threshold))
     if name is not None and name not in able:
         remedy = "leave out the claim to have its bound alone"
         raise InvalidInput("--method", name, f"a method that can test a claim: {', '.join(able)}", remedy)

@@ -1,4 +1,4 @@
-"""Named data sets. A new one is one small file and one entry in `DATASETS`."""
+"""Named data sets. A new one is one small file and one entry in `DATASETS`, or an entry point of another package."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from epsilometer.data.regression import RegressionData
 from epsilometer.data.request import TEST, TRAIN, Request, Source
 from epsilometer.data.retail import retail
 from epsilometer.data.texas100 import texas100
-from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.errors import InvalidInput
+from epsilometer.registry import Registry, instance_of
 
-DATASETS: dict[str, Source] = {
+_OWN = {
     "digits": Source(
         "1797 handwritten digits, 64 pixels, 10 classes; embedded, nothing to download",
         lambda request: digits().subset(request.classes, request.per_class),
@@ -46,6 +47,13 @@ DATASETS: dict[str, Source] = {
         "10,000 market baskets made as Purchase-100 was: 600 binary features, 100 classes", retail, clustered=True
     ),
 }
+DATASETS: Registry[Source] = Registry(
+    "datasets",
+    _OWN,
+    argument="data.name",
+    expected="a Source",
+    accept=instance_of(Source),
+)
 
 
 def load(
@@ -65,8 +73,6 @@ def load(
     in `directory`, in the directory that EPSILOMETER_DATA names and in the cache; if they are in none of them they are
     downloaded, unless `download` is False.
     """
-    if name not in DATASETS:
-        raise unknown_name("data.name", name, DATASETS)
     source = DATASETS[name]
     if part not in source.parts:
         only = f"{name} has no official test part" if part == TEST else ""
@@ -89,6 +95,7 @@ __all__ = [
     "OwnRecord",
     "Progress",
     "RegressionData",
+    "Request",
     "Source",
     "digits",
     "load",

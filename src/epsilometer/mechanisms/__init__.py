@@ -2,7 +2,7 @@
 
 from epsilometer.mechanisms.above_threshold import AboveThreshold
 from epsilometer.mechanisms.callables import CallableMechanism
-from epsilometer.mechanisms.catalogue import MECHANISMS, mechanism_named
+from epsilometer.mechanisms.catalogue import MECHANISMS, NamedMechanism, mechanism_named
 from epsilometer.mechanisms.exponential import Exponential, one_item_profit
 from epsilometer.mechanisms.gaussian import Gaussian
 from epsilometer.mechanisms.input_perturbation import InputPerturbation
@@ -29,6 +29,7 @@ __all__ = [
     "InputPerturbation",
     "Laplace",
     "Mechanism",
+    "NamedMechanism",
     "PrivateRidge",
     "RandomizedResponse",
     "ReportNoisyMax",

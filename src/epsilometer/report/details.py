@@ -13,7 +13,6 @@ from epsilometer.auditing import AuditResult
 from epsilometer.auditing.audit_figures import certified_pairs
 from epsilometer.bounds import Kind, Sequential
 from epsilometer.claims import PointClaim
-from epsilometer.evidence import PairedRuns
 from epsilometer.json_values import json_values
 from epsilometer.report.person import RATES, means
 from epsilometer.report.release import is_refused
@@ -103,17 +102,17 @@ def _means(result: AuditResult) -> list[dict[str, Any]]:
 def _attack(result: AuditResult) -> dict[str, Any] | None:
     """How well the attack that was played tells the worlds apart; none where its scores are not independent."""
     seen = result.evidence
-    if not isinstance(seen, PairedRuns) or isinstance(result.plan.planned_method, Sequential):
+    if not seen.independent or isinstance(result.plan.planned_method, Sequential):
         return None
-    few = min(seen.sizes.values()) < 2
+    runs, few = seen.as_pairs(), min(seen.sizes.values()) < 2
     pairs = certified_pairs(result)
     return {
         "confidence": result.plan.confidence,
         "certified_accuracy": max([0.5, *((1.0 + one.tpr_low - one.fpr_high) / 2.0 for one in pairs)]),
         "certified_odds": max([1.0, *(one.tpr_low / one.fpr_high for one in pairs)]),
-        "auc": seen.auc().to_dict(),
-        "balanced_accuracy": None if few else seen.balanced_accuracy().to_dict(),
-        "tpr_at": [seen.tpr_at(rate).to_dict() for rate in RATES],
+        "auc": runs.auc().to_dict(),
+        "balanced_accuracy": None if few else runs.balanced_accuracy().to_dict(),
+        "tpr_at": [runs.tpr_at(rate).to_dict() for rate in RATES],
     }
 
 

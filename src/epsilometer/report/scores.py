@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.bounds import EProcess
-from epsilometer.bounds.catalogue import BOUNDS
+from epsilometer.bounds import METHODS, EProcess
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import KINDS, Trial, toss_coins
@@ -73,7 +72,8 @@ def judged_again(target: Path, run: StoredRun) -> str:
     """How to get a bound from these scores, and which: after a look at them, not every method is valid."""
     plan, end = run.plan, run.conclusion
     kind = KINDS[plan["evidence"]]
-    if kind.usual_method not in BOUNDS:
+    usual = METHODS.own.get(kind.usual_method)
+    if usual is None or usual.needs_mechanism:
         return "they speak of single steps: no bound for runs takes them"
     one_run = not kind.independent
     words = ["epsilometer", "bound", *(["--in-order", "--one-run"] if one_run else []), str(target)]

@@ -137,6 +137,8 @@ class Releases(Subject):
         subject: dict[str, Any] = {"kind": "releases", "mechanism": released.name, "block": self.block}
         if self._function is None:
             subject["settings"] = repr(released)
+            if not type(released).__module__.startswith("epsilometer."):  # of another package, or the user's own
+                subject["code"] = code_of(type(released))
         else:
             subject |= {"function": released.describe(), "deterministic": self.deterministic}
             subject |= {"sensitivity": repr(released.sensitivity), "code": code_of(self._function)}
