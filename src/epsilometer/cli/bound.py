@@ -109,7 +109,7 @@ def bound(
     """
     from epsilometer.bounds.catalogue import bound_named
     from epsilometer.cli.given import given
-    from epsilometer.cli.judge import NO_JUDGEMENT, claimed, found_by, headline_for, judged
+    from epsilometer.cli.judge import NO_JUDGEMENT, claimed, found_by, headline_for, judged, rows_of
 
     settings = _settings(counts, one_run, delta, confidence, threshold, guesses, direction, seed, in_order)
     rate, count = rate_and_steps(sample_rate, steps, epochs, batch_size, records)
@@ -121,29 +121,22 @@ def bound(
     name = "fixed" if method is None and settings.threshold is not None else method
     read = given(scores, counts, one_run, group_size, relation, settings)
     try:
-        found = bound_named(name, read.evidence, settings)
         judgement = None if promise is None else judged(name, read.evidence, settings, promise)
+        found = bound_named(name, read.evidence, settings) if judgement is None else judgement.lower_bound
     except EvidenceMismatch as error:
         raise InvalidInput("--method", name, "a method for this evidence", str(error)) from None
     except InvalidInput as error:
         raise _as_option(error) from None
-    verdict = NO_JUDGEMENT if judgement is None else judgement.to_dict()
-    short = headline_for(read.evidence, found, judgement)
-    document = {
-        "headline": str(short),
-        "quote": short.quote,
-        "lower_bound": found.to_dict(),
-        **verdict,
-        "remarks": read.remarks,
-    }
+    short = headline_for(found, judgement)
+    said = {"lower_bound": found.to_dict(), **NO_JUDGEMENT} if judgement is None else judgement.to_dict()
+    document = {"headline": str(short), "quote": short.quote, **said, "remarks": read.remarks}
     if as_json:
         emit_json(document)
     else:
         from epsilometer.wrapping import told
 
         _remark(read.remarks)
-        tested = [] if judgement is None else judgement.rows()
-        rows = [("bound", str(found)), ("", f"from {found.proof}"), *tested]
+        rows = [("bound", str(found)), ("", f"from {found.proof}"), *rows_of(judgement)]
         print_text(lambda width: told(short.sentences, rows, width))
     file = scores or one_run
     source = f"counts {read.evidence}" if file is None else "scores from stdin" if str(file) == "-" else str(file)
