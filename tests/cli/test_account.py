@@ -1,12 +1,13 @@
 """`account`: lengths of trainings as people write them, and noise that keeps its promise when it is copied."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from epsilometer.accounting import DpSgd
-from epsilometer.cli.plan import chosen_plan
+from epsilometer.cli.plan import PlanOptions, chosen_plan
 
 
 @pytest.mark.parametrize(
@@ -59,10 +60,9 @@ def test_audits_of_ones_own_training_take_epochs_too(here, place) -> None:
     """In place of rate and steps; the plan is the same, and mistakes are told like those of `account`."""
     np.savez(place / "my.npz", x=np.eye(8), y=np.arange(8) % 2)
     (place / "mine.py").write_text("def train(data, seed):\n    return lambda x: seed % 7\n")
-    own = {"data": place / "my.npz", "noise_multiplier": 2.0}
-    chosen = [None] * 7
-    people, _, _ = chosen_plan("mine.py:train", *chosen, **own, epochs=5, batch_size=2, records=8)
-    accountants, _, _ = chosen_plan("mine.py:train", *chosen, **own, sample_rate=0.25, steps=20)
+    own = PlanOptions(data=place / "my.npz", noise_multiplier=2.0)
+    people = chosen_plan("mine.py:train", replace(own, epochs=5, batch_size=2, records=8)).plan
+    accountants = chosen_plan("mine.py:train", replace(own, sample_rate=0.25, steps=20)).plan
     assert people.fingerprint() == accountants.fingerprint()
     assert people.subject.mechanism == DpSgd(0.25, 2.0, 20)
     training = ("mine.py:train", "--data", "my.npz", "--noise-multiplier", "2")

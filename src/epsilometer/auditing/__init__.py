@@ -3,6 +3,7 @@
 from epsilometer import runs
 from epsilometer.auditing.budget import OutOfBudget
 from epsilometer.auditing.erm_audit import ErmAudit, audit_erm, erm_plan
+from epsilometer.auditing.judgement import Judgement, judge_evidence, methods_for
 from epsilometer.auditing.mechanism_audit import audit_mechanism, mechanism_plan
 from epsilometer.auditing.pilot import Candidate, Choice, choose_adversary, pilot_trials
 from epsilometer.auditing.plan import Plan, claim_curve, noise_for
@@ -23,6 +24,7 @@ __all__ = [
     "Candidate",
     "Choice",
     "ErmAudit",
+    "Judgement",
     "OutOfBudget",
     "Outcome",
     "Plan",
@@ -40,7 +42,9 @@ __all__ = [
     "epsilon_interval",
     "erm_plan",
     "judge",
+    "judge_evidence",
     "mechanism_plan",
+    "methods_for",
     "noise_for",
     "parse_spec",
     "pilot_trials",

@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import itertools
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -252,31 +253,14 @@ class Spec(Section):
 
     def adversaries(self) -> tuple[Adversary, ...]:
         """The adversary; or several, one for each value of settings that were given as lists."""
-        section, foreign = self.adversary, self.subject.train is not None
-        ridge = self.subject.name is not None
-        name = section.name or (RidgeClipBkd.name if ridge else USUAL_BLACK_BOX if foreign else USUAL)
-        if ridge and name not in RIDGE_ADVERSARIES:
-            raise unknown_name("adversary.name", name, RIDGE_ADVERSARIES)
-        chosen = RIDGE_ADVERSARIES[name] if ridge else ADVERSARIES.named(name, "adversary.name")
-        given = section.model_dump(exclude={"name"})
-        if foreign and chosen is Canaries:  # of a foreign training only the model is seen
+        name, chosen = self._adversary()
+        given = self.adversary.model_dump(exclude={"name"})
+        if self.subject.train is not None and chosen is Canaries:  # of a foreign training only the model is seen
             given = {"kind": "records", "sees": "model", **given}
-        known = [field.name for field in dataclasses.fields(chosen)]  # type: ignore[arg-type]
-        for key, value in given.items():
-            if key not in known:
-                near = _near(key, known)
-                expected = f"a setting of {name} ({', '.join(known)})"
-                raise InvalidInput(
-                    f"adversary.{key}", value, expected, near or "remove it, or choose another adversary"
-                )
+        _require_settings(name, chosen, given)
         alternatives = {key: value if isinstance(value, list) else [value] for key, value in given.items()}
         for key, values in alternatives.items():
-            if not values:
-                raise InvalidInput(f"adversary.{key}", values, "at least one value")
-            for value in values:
-                if isinstance(value, list | dict) or (isinstance(value, int) and abs(value) >= 2**63):
-                    expected = "a number (of 64 bits, if it is whole) or a text in quotes, or a list of these"
-                    raise InvalidInput(f"adversary.{key}", value, expected)
+            _require_plain(key, values)
         try:
             found = [
                 chosen(**dict(zip(alternatives, values, strict=True)))
@@ -285,6 +269,35 @@ class Spec(Section):
             return tuple(dict.fromkeys(found))
         except InvalidInput as error:
             raise error.renamed(f"adversary.{error.argument}") from None
+
+    def _adversary(self) -> tuple[str, type[Adversary]]:
+        """The adversary that is named, or the usual one of what is audited."""
+        if self.subject.name is None:
+            name = self.adversary.name or (USUAL if self.subject.train is None else USUAL_BLACK_BOX)
+            return name, ADVERSARIES.named(name, "adversary.name")
+        name = self.adversary.name or RidgeClipBkd.name
+        if name not in RIDGE_ADVERSARIES:
+            raise unknown_name("adversary.name", name, RIDGE_ADVERSARIES)
+        return name, RIDGE_ADVERSARIES[name]
+
+
+def _require_settings(name: str, adversary: type[Adversary], given: Mapping[str, Any]) -> None:
+    """An adversary's fields are its settings; it has no others."""
+    known = [field.name for field in dataclasses.fields(adversary)]  # type: ignore[arg-type]
+    for key, value in given.items():
+        if key not in known:
+            remedy = _near(key, known) or "remove it, or choose another adversary"
+            raise InvalidInput(f"adversary.{key}", value, f"a setting of {name} ({', '.join(known)})", remedy)
+
+
+def _require_plain(key: str, values: Sequence[Any]) -> None:
+    """Settings are stored as JSON, and whole numbers in 64 bits."""
+    if not values:
+        raise InvalidInput(f"adversary.{key}", values, "at least one value")
+    for value in values:
+        if isinstance(value, list | dict) or (isinstance(value, int) and abs(value) >= 2**63):
+            expected = "a number (of 64 bits, if it is whole) or a text in quotes, or a list of these"
+            raise InvalidInput(f"adversary.{key}", value, expected)
 
 
 def _near(key: str, known: list[str]) -> str:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from epsilometer.cli.manner import AsJson
 from epsilometer.cli.output import emit_json, number, print_table, say
 from epsilometer.cli.schedule import BatchSize, Epochs, Records, rate_and_steps
 from epsilometer.errors import InvalidInput
 from epsilometer.rounding import up
+
+if TYPE_CHECKING:
+    from epsilometer.accounting import UpperBound
 
 
 def account(
@@ -31,7 +36,7 @@ def account(
     ] = None,
     accountant: Annotated[str, typer.Option(help="pld, rdp, rdp-classic, moments, strong, basic or all.")] = "pld",
     relation: Annotated[str, typer.Option(help="add-remove, replace or zero-out.")] = "add-remove",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """What theory promises for DP-SGD with Poisson sampling, or the noise that a promise needs.
 
@@ -47,58 +52,100 @@ def account(
     - `epsilometer account --sample-rate 0.01 --noise-multiplier 8 --steps 2900 --also-noise 16` composes a private PCA
       and a training.
     """
-    from epsilometer import validate
-    from epsilometer.accounting import ACCOUNTANTS, Composition, DpSgd, calibrate
-    from epsilometer.accounting import account as account_for
-
     if (noise_multiplier is None) == (epsilon is None):
         raise InvalidInput(
             "--noise-multiplier and --epsilon", "neither" if epsilon is None else "both", "exactly one of them",
             "give σ to learn ε, or ε to learn σ",
         )  # fmt: skip
-    rate, count = rate_and_steps(sample_rate, steps, epochs, batch_size, records)
-    if rate is None or count is None:
-        missing = [o for o, v in (("--sample-rate", rate), ("--steps", count)) if v is None]
-        remedy = "or --epochs, --batch-size and --records"
-        raise InvalidInput(" and ".join(missing), None, "how often records are used", remedy)
-    if accountant != "all":
-        ACCOUNTANTS.named(accountant, also=["all"])
-    if also_noise and epsilon is not None:
-        raise InvalidInput("--also-noise", also_noise, "nothing where σ is looked for", "give --noise-multiplier")
-    releases = [validate.real("--also-noise", sigma, above=0) for sigma in also_noise or []]
-    names = list(ACCOUNTANTS) if accountant == "all" else [accountant]
-    if accountant == "all" and releases:
-        names.remove("strong")  # a formula for equal steps
-    bounds, noises = [], []
-    for name in names:
-        sigma = noise_multiplier
-        if sigma is None:
-            assert epsilon is not None
-            sigma = calibrate(
-                epsilon=epsilon, delta=delta, sample_rate=rate, steps=count, relation=relation, accountant=name
-            )
-        noises.append(sigma)
-        training = DpSgd(rate, sigma, count)
-        whole: DpSgd | Composition = training
-        if releases:
-            whole = Composition.of(training.event, count)
-            for noise in releases:
-                whole = whole.plus(DpSgd(1.0, noise, 1).event)
-        bounds.append(account_for(whole, delta, relation, name))
+    rate, count = _length(*rate_and_steps(sample_rate, steps, epochs, batch_size, records))
+    names = _accountants(accountant, beside_releases=bool(also_noise))
+    releases = _releases(also_noise or [], epsilon)
+    asked = _Asked(rate, count, delta, relation, noise_multiplier, epsilon, releases)
+    found = [_accounted(asked, name) for name in names]
     if as_json:
-        emit_json({"bounds": [bound.to_dict() for bound in bounds]})
+        emit_json({"bounds": [one.bound.to_dict() for one in found]})
         return
     print_table(
         ("accountant", "noise multiplier", "epsilon", "delta", "relation"),
         [
             (b.accountant, _noise(sigma, epsilon is not None), up(b.epsilon), f"{delta:g}", b.relation.value)
-            for b, sigma in zip(bounds, noises, strict=True)
+            for b, sigma in ((one.bound, one.noise_multiplier) for one in found)
         ],
         "".join([f"DP-SGD, q = {rate:g}, T = {count}", *(f", and a release with σ = {r:g}" for r in releases)]),
     )
-    for bound in bounds:
+    for bound in (one.bound for one in found):
         if bound.caveat:
             say(f"{bound.accountant}: {bound.caveat}")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A training, whose σ is given or follows from the ε that is wanted; and releases of all records beside it."""
+
+    sample_rate: float
+    steps: int
+    delta: float
+    relation: str
+    noise_multiplier: float | None
+    epsilon: float | None
+    releases: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class _Accounted:
+    """What an accountant proves, and the σ with which it does."""
+
+    bound: UpperBound
+    noise_multiplier: float
+
+
+def _length(rate: float | None, steps: int | None) -> tuple[float, int]:
+    """Sample rate and steps, neither of which may be missing."""
+    if rate is None or steps is None:
+        missing = [o for o, v in (("--sample-rate", rate), ("--steps", steps)) if v is None]
+        remedy = "or --epochs, --batch-size and --records"
+        raise InvalidInput(" and ".join(missing), None, "how often records are used", remedy)
+    return rate, steps
+
+
+def _accountants(name: str, *, beside_releases: bool) -> list[str]:
+    """One accountant, or all that can account for releases beside a training."""
+    from epsilometer.accounting import ACCOUNTANTS
+
+    if name == "all":
+        return [one for one in ACCOUNTANTS if one != "strong" or not beside_releases]  # a formula for equal steps
+    ACCOUNTANTS.named(name, also=["all"])
+    return [name]
+
+
+def _releases(also_noise: list[float], epsilon: float | None) -> tuple[float, ...]:
+    """σ of each release beside the training."""
+    from epsilometer import validate
+
+    if also_noise and epsilon is not None:
+        raise InvalidInput("--also-noise", also_noise, "nothing where σ is looked for", "give --noise-multiplier")
+    return tuple(validate.real("--also-noise", sigma, above=0) for sigma in also_noise)
+
+
+def _accounted(asked: _Asked, accountant: str) -> _Accounted:
+    """What one accountant says of it."""
+    from epsilometer.accounting import Composition, DpSgd, calibrate
+    from epsilometer.accounting import account as account_for
+
+    sigma = asked.noise_multiplier
+    if sigma is None:
+        assert asked.epsilon is not None
+        sigma = calibrate(
+            epsilon=asked.epsilon, delta=asked.delta, sample_rate=asked.sample_rate, steps=asked.steps,
+            relation=asked.relation, accountant=accountant,
+        )  # fmt: skip
+    training = DpSgd(asked.sample_rate, sigma, asked.steps)
+    whole: DpSgd | Composition = training
+    if asked.releases:
+        whole = Composition.of(training.event, asked.steps)
+        for noise in asked.releases:
+            whole = whole.plus(DpSgd(1.0, noise, 1).event)
+    return _Accounted(account_for(whole, asked.delta, asked.relation, accountant), sigma)
 
 
 def _noise(sigma: float, found: bool) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,92 +10,31 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from epsilometer.cli.outlets import (
-    JunitFile,
-    MlflowExperiment,
-    ModelCardFile,
-    Require,
-    SummaryFile,
-    telling,
-    this_command,
-)
-from epsilometer.cli.output import Interrupted, emit_json, print_text, say
-from epsilometer.cli.plan import (
-    Address,
-    AdversaryName,
-    AsJson,
-    BoundName,
-    Confidence,
-    DataDir,
-    DataFile,
-    Delta,
-    Deterministic,
-    Epsilon,
-    ExecutorName,
-    Isolation,
-    NoiseMultiplier,
-    NoiseScale,
-    Quiet,
-    Record,
-    SampleRate,
-    Score,
-    Seed,
-    SpecOrTraining,
-    Steps,
-    TimeLimit,
-    TrialCount,
-    Workers,
-    chosen_plan,
-)
-from epsilometer.cli.progress import broken_pipes_are_errors, downloads, progress
-from epsilometer.cli.schedule import BatchSize, Epochs, Records
-from epsilometer.errors import EpsilometerError
+from epsilometer.cli.driver import Means, Players, Study, again, conduct
+from epsilometer.cli.groups import grouped
+from epsilometer.cli.manner import Manner
+from epsilometer.cli.outlets import OutletOptions, telling, this_command
+from epsilometer.cli.output import Interrupted, say
+from epsilometer.cli.plan import Chosen, PlanOptions, SpecOrTraining, chosen_plan
+from epsilometer.cli.progress import downloads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from epsilometer.adversaries import Adversary
-    from epsilometer.auditing import Plan
-    from epsilometer.runs import Executor, Progress, SqliteStore, Trials
+    from epsilometer.auditing import AuditResult, Plan
+    from epsilometer.runs import Executor, Progress
 
 
+@grouped
 def audit(
     spec: SpecOrTraining = None,
-    trials: TrialCount = None,
-    confidence: Confidence = None,
-    seed: Seed = None,
-    data: DataFile = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    adversary: AdversaryName = None,
-    record: Record = None,
-    bound: BoundName = None,
-    noise_scale: NoiseScale = None,
-    sample_rate: SampleRate = None,
-    noise_multiplier: NoiseMultiplier = None,
-    steps: Steps = None,
-    epochs: Epochs = None,
-    batch_size: BatchSize = None,
-    records: Records = None,
-    score: Score = None,
-    isolation: Isolation = None,
-    time_limit: TimeLimit = None,
-    deterministic: Deterministic = None,
-    data_dir: DataDir = None,
+    *,
+    options: PlanOptions,
     out: Annotated[
         Path | None,
         typer.Option(help="Directory for trials, result.json, scores.csv, report.html; a stopped audit goes on there."),
     ] = None,
-    executor: ExecutorName = "auto",
-    workers: Workers = None,
-    address: Address = None,
-    require: Require = None,
-    summary_file: SummaryFile = None,
-    junit: JunitFile = None,
-    model_card: ModelCardFile = None,
-    mlflow: MlflowExperiment = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    players: Players,
+    outlets: OutletOptions,
+    manner: Manner,
 ) -> None:
     """Audit a training, your own or an embedded DP-SGD: theory, attack, verdict.
 
@@ -128,50 +65,46 @@ def audit(
 
     - `epsilometer audit my.toml --require consistent --summary "$GITHUB_STEP_SUMMARY" --junit audit.xml` is for a CI.
     """
-    from epsilometer.auditing import run
-    from epsilometer.auditing.utility import held_out_part, with_accuracy
     from epsilometer.report import finding_of, summary, to_json, write_results
-    from epsilometer.runs import executor_named, run_directory
 
-    others = telling(require, summary_file, junit, model_card, mlflow)
-    plan, rivals, written_spec = chosen_plan(
-        spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet,
-        data=data, delta=delta, score=score, isolation=isolation, time_limit=time_limit, deterministic=deterministic,
-        sample_rate=sample_rate, noise_multiplier=noise_multiplier, steps=steps, record=record,
-        epochs=epochs, batch_size=batch_size, records=records,
-    )  # fmt: skip
-    chosen_executor = executor_named(executor, workers, address)
-    with ExitStack() as stack:
-        told = stack.enter_context(progress(quiet))
-        stack.enter_context(broken_pipes_are_errors())
-        try:
-            plan = _decided(plan, rivals, out, chosen_executor, told)
-        except KeyboardInterrupt:
-            raise Interrupted(f"the pilot is not finished; {_again(out is not None)}") from None
-        store = None if out is None else stack.enter_context(run_directory(out, plan))
-        with continued(out, plan, store):
-            result = run(plan, told, store=store, executor=chosen_executor)
-            if store is not None:  # a report will tell it
-                held_out = partial(held_out_part, written_spec, plan, data_dir, downloads(quiet))
-                result = with_accuracy(result, told, test=held_out, store=store, executor=chosen_executor)
-    # Not before the bar is gone: while it lives, it sends what is printed to its own terminal.
-    if as_json:
-        emit_json(to_json(result))
-    else:
-        print_text(lambda width: summary(result, width))
-    if out is not None:
-        written = write_results(out, result, this_command())
-        say(str(written) if written.paths else f"{out} had its results already")
+    others = telling(outlets)
+    chosen = chosen_plan(spec, options, quiet=manner.quiet)
+    study = Study(
+        plan=partial(_decided, chosen, out),
+        play=partial(_played, chosen, options.data_dir, manner.quiet),
+        document=to_json,
+        text=summary,
+        write=lambda place, result: write_results(place, result, this_command()),
+    )
+    result = conduct(study, out, players, manner)
     others.finish(lambda command: finding_of(result, command), result.verdict.outcome)
 
 
-def _decided(
-    plan: Plan, rivals: Sequence[Adversary], out: Path | None, executor: Executor, told: Progress | None
-) -> Plan:
+def _played(chosen: Chosen, data_dir: Path | None, quiet: bool, plan: Plan, means: Means) -> AuditResult:
+    """The audit; and the accuracy of its models, where a report will tell it."""
+    from epsilometer.auditing import run
+    from epsilometer.auditing.utility import held_out_part, with_accuracy
+
+    result = run(plan, means.told, store=means.store, executor=means.executor)
+    if not means.kept:
+        return result
+    held_out = partial(held_out_part, chosen.spec, plan, data_dir, downloads(quiet))
+    return with_accuracy(result, means.told, test=held_out, store=means.store, executor=means.executor)
+
+
+def _decided(chosen: Chosen, out: Path | None, told: Progress | None, executor: Executor) -> Plan:
     """The plan with one of the adversaries: that of the run in `out`, or else the one that a pilot chooses."""
+    try:
+        return _after_pilot(chosen, out, told, executor)
+    except KeyboardInterrupt:
+        raise Interrupted(f"the pilot is not finished; {again(out is not None)}") from None
+
+
+def _after_pilot(chosen: Chosen, out: Path | None, told: Progress | None, executor: Executor) -> Plan:
     from epsilometer.auditing import choose_adversary
     from epsilometer.runs import begun_in, pilot_directory
 
+    plan, rivals = chosen.plan, chosen.adversaries
     if len(rivals) == 1:
         return plan
     plans = [replace(plan, adversary=rival) for rival in rivals]
@@ -183,34 +116,3 @@ def _decided(
     expected = ", ".join(f"{one.adversary}: ε ≥ {one.expected:.3g}" for one in choice.candidates)
     say(f"a pilot of {len(choice.chosen.pilot.out_scores)} trials per world expects, with caution, {expected}")
     return choice.plan
-
-
-@contextmanager
-def continued(out: Path | None, plan: Trials, store: SqliteStore | None) -> Iterator[None]:
-    """Whatever stops a run in here ends it with a line that says what is kept, and how to go on."""
-    from epsilometer.runs import StoreError, TrialsFailed
-
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise Interrupted(_how_to_continue(out, plan, store)) from None
-    except (StoreError, TrialsFailed) as error:
-        raise EpsilometerError(f"{error}; {_how_to_continue(out, plan, store)}") from None
-
-
-def _how_to_continue(out: Path | None, plan: Trials, store: SqliteStore | None) -> str:
-    """What is kept of a run that was stopped, and the command that goes on."""
-    trials = 0
-    if store is None:
-        return _again(False)
-    with suppress(EpsilometerError):
-        trials = next(run.trials for run in store.runs() if run.fingerprint == plan.fingerprint())
-    if not trials:
-        return "nothing was stored yet"
-    return f"{trials} trials are stored in {out}; {_again(True)}"
-
-
-def _again(kept: bool) -> str:
-    if not kept:
-        return "nothing is kept without --out DIR"
-    return f"to continue: {shlex.join(['epsilometer', *sys.argv[1:]])}"

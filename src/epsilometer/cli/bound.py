@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from epsilometer.cli.outlets import JunitFile, MlflowExperiment, ModelCardFile, Require, SummaryFile, telling
+from epsilometer.cli.groups import as_user_wrote, grouped
+from epsilometer.cli.manner import AsJson
+from epsilometer.cli.outlets import OutletOptions, telling
 from epsilometer.cli.output import advise, emit_json, print_table, print_text, say
 from epsilometer.cli.schedule import BatchSize, Epochs, Records, rate_and_steps
 from epsilometer.errors import EvidenceMismatch, InvalidInput, unknown_name
@@ -51,9 +53,9 @@ _ADVICE = (
     "Quote a certified bound whose method you chose before you looked. The largest of several fails more often than "
     "its confidence says, and the kinds family, credible and estimate assume more than a claim can be refuted with."
 )
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
 
+@grouped
 def bound(
     scores: Scores = None,
     counts: CountsOption = None,
@@ -83,11 +85,8 @@ def bound(
     records: Records = None,
     seed: Seed = 0,
     in_order: InOrder = False,
-    require: Require = None,
-    summary_file: SummaryFile = None,
-    junit: JunitFile = None,
-    model_card: ModelCardFile = None,
-    mlflow: MlflowExperiment = None,
+    *,
+    outlets: OutletOptions,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """A lower bound on ε from an attack's scores or counts; with a claim, its test and a verdict.
@@ -109,41 +108,34 @@ def bound(
     """
     from epsilometer.bounds.catalogue import bound_named
     from epsilometer.cli.given import given
-    from epsilometer.cli.judge import NO_JUDGEMENT, claimed, found_by, headline_for, judged
+    from epsilometer.cli.judge import NO_JUDGEMENT, claimed, found_by, headline_for, judged, rows_of
 
     settings = _settings(counts, one_run, delta, confidence, threshold, guesses, direction, seed, in_order)
     rate, count = rate_and_steps(sample_rate, steps, epochs, batch_size, records)
     promise = claimed(claim, rate, noise_multiplier, count, delta, relation)
-    if require is not None and promise is None:
+    if outlets.require is not None and promise is None:
         remedy = "add --claim, or --sample-rate, --noise-multiplier and --steps"
-        raise InvalidInput("--require", require, "a claim that could be consistent", remedy)
-    others = telling(require, summary_file, junit, model_card, mlflow)
+        raise InvalidInput("--require", outlets.require, "a claim that could be consistent", remedy)
+    others = telling(outlets)
     name = "fixed" if method is None and settings.threshold is not None else method
     read = given(scores, counts, one_run, group_size, relation, settings)
     try:
-        found = bound_named(name, read.evidence, settings)
         judgement = None if promise is None else judged(name, read.evidence, settings, promise)
+        found = bound_named(name, read.evidence, settings) if judgement is None else judgement.lower_bound
     except EvidenceMismatch as error:
         raise InvalidInput("--method", name, "a method for this evidence", str(error)) from None
     except InvalidInput as error:
         raise _as_option(error) from None
-    verdict = NO_JUDGEMENT if judgement is None else judgement.to_dict()
-    short = headline_for(read.evidence, found, judgement)
-    document = {
-        "headline": str(short),
-        "quote": short.quote,
-        "lower_bound": found.to_dict(),
-        **verdict,
-        "remarks": read.remarks,
-    }
+    short = headline_for(found, judgement)
+    said = {"lower_bound": found.to_dict(), **NO_JUDGEMENT} if judgement is None else judgement.to_dict()
+    document = {"headline": str(short), "quote": short.quote, **said, "remarks": read.remarks}
     if as_json:
         emit_json(document)
     else:
         from epsilometer.wrapping import told
 
         _remark(read.remarks)
-        tested = [] if judgement is None else judgement.rows()
-        rows = [("bound", str(found)), ("", f"from {found.proof}"), *tested]
+        rows = [("bound", str(found)), ("", f"from {found.proof}"), *rows_of(judgement)]
         print_text(lambda width: told(short.sentences, rows, width))
     file = scores or one_run
     source = f"counts {read.evidence}" if file is None else "scores from stdin" if str(file) == "-" else str(file)
@@ -255,5 +247,4 @@ def _remark(remarks: list[str]) -> None:
 
 
 def _as_option(error: InvalidInput) -> InvalidInput:
-    options = {"method": "--method", "threshold": "--threshold", "guesses": "--guesses", "direction": "--direction"}
-    return error.renamed(options[error.argument]) if error.argument in options else error
+    return as_user_wrote(error, {name: f"--{name}" for name in ("method", "threshold", "guesses", "direction")})

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from epsilometer.cli.manner import AsJson, Quiet
 from epsilometer.cli.output import emit_json, say
-from epsilometer.cli.plan import AsJson, DataDir, Quiet
+from epsilometer.cli.plan import DataDir
 from epsilometer.cli.progress import downloads
 from epsilometer.errors import InvalidInput
 

@@ -63,16 +63,7 @@ def inspect(
 
     - `epsilometer inspect --second-run --require passed --ignore nonfinite-record -- python train.py`
     """
-    from epsilometer.watching.checks.names import NAMES
-
-    if "--" not in sys.argv:
-        given = shlex.join(command)
-        raise InvalidInput("COMMAND", given, "-- before it", "as in: epsilometer inspect -- python train.py")
-    for name in ignore or ():
-        if name not in NAMES:
-            raise unknown_name("ignore", name, NAMES)
-    if to_json is not None:
-        _require_place(to_json)
+    _require_sensible(command, ignore or (), to_json)
     first = _run(command, other_seeds=False, stdout=sys.stdout.fileno())
     if not isinstance(first, tuple):
         say(f"epsilometer: {shlex.join(command)}: {first.reason}")
@@ -87,13 +78,33 @@ def inspect(
         _write(to_json, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     if code or require is None:
         return code
+    return 0 if _passed(trainings, ignore or ()) else NOT_PASSED
+
+
+def _require_sensible(command: Sequence[str], ignore: Sequence[str], to_json: Path | None) -> None:
+    """Before the command is run, which may take hours."""
+    from epsilometer.watching.checks.names import NAMES
+
+    if "--" not in sys.argv:
+        given = shlex.join(command)
+        raise InvalidInput("COMMAND", given, "-- before it", "as in: epsilometer inspect -- python train.py")
+    for name in ignore:
+        if name not in NAMES:
+            raise unknown_name("ignore", name, NAMES)
+    if to_json is not None:
+        _require_place(to_json)
+
+
+def _passed(trainings: list[list[Check]], ignore: Sequence[str]) -> bool:
+    """Whether no check failed that may not, and any was made at all."""
     checks = [check for training in trainings for check in training]
-    bad = [check for check in checks if check.status == "failed" and check.name not in (ignore or ())]
-    return NOT_PASSED if bad or not any(check.status == "passed" for check in checks) else 0
+    if any(check.status == "failed" and check.name not in ignore for check in checks):
+        return False
+    return any(check.status == "passed" for check in checks)
 
 
 def _require_place(path: Path) -> None:
-    """Before the command is run, which may take hours: a new file, or one that an earlier inspection has written."""
+    """It must be a new file, or one that an earlier inspection has written."""
     place = Path(os.path.realpath(path))
     if place.is_dir() or not place.parent.is_dir():
         raise InvalidInput("json", str(path), "a file in a directory that exists", "name another")

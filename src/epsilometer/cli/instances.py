@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epsilometer.cli.audit import continued
+from epsilometer.cli.driver import Means, Players, Study, conduct
+from epsilometer.cli.groups import Only, grouped
+from epsilometer.cli.manner import Manner
 from epsilometer.cli.outlets import this_command
-from epsilometer.cli.output import emit_json, print_text, say
-from epsilometer.cli.plan import (
-    Address,
-    AsJson,
-    Confidence,
-    DataDir,
-    Epsilon,
-    ExecutorName,
-    Quiet,
-    Seed,
-    SpecFile,
-    Workers,
-    chosen_plan,
-)
-from epsilometer.cli.progress import broken_pipes_are_errors, progress
+from epsilometer.cli.plan import PlanOptions, SpecFile, chosen_plan
 from epsilometer.errors import MALFORMED, InvalidInput
 from epsilometer.wrapping import wrapped
 
 if TYPE_CHECKING:
     from epsilometer.claims import Floats
     from epsilometer.data import Dataset
+    from epsilometer.instances import Agreement, InstancePlan, InstanceResult, Leakage
+    from epsilometer.report.files import Written
 
 
+@grouped
 def instances(
     spec: SpecFile = None,
     records: Annotated[
@@ -62,18 +53,13 @@ def instances(
         int, typer.Option(help="Attack so many records of lowest and of highest ε, with and without each.")
     ] = 0,
     trials: Annotated[int, typer.Option(help="For --measure: trainings with a record, and as many without it.")] = 200,
-    confidence: Confidence = None,
-    seed: Seed = None,
-    epsilon: Epsilon = None,
-    data_dir: DataDir = None,
+    *,
+    options: Annotated[PlanOptions, Only("confidence", "seed", "epsilon", "data_dir")],
     out: Annotated[
         Path | None, typer.Option(help="Directory for trainings and results; a stopped run continues there.")
     ] = None,
-    executor: ExecutorName = "auto",
-    workers: Workers = None,
-    address: Address = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    players: Players,
+    manner: Manner,
 ) -> None:
     """Whose ε is it? What each record of a training's data pays, beside the worst case.
 
@@ -87,14 +73,9 @@ def instances(
 
     - `epsilometer instances my.toml --measure 5 --out records` also attacks the 5 least and the 5 most exposed.
     """
-    from epsilometer.instances import Agreement, InstancePlan, ends, own_engine, run_instances
-    from epsilometer.instances import measure as measure_leakage
-    from epsilometer.report import instances_summary, instances_to_json, write_instances
-    from epsilometer.runs import MemoryStore, executor_named, run_directory
+    from epsilometer.instances import InstancePlan, own_engine
 
-    base, _, _ = chosen_plan(
-        spec, None, confidence, seed, epsilon, "api", None, None, data_dir, quiet, own_bound=False
-    )  # fmt: skip
+    base = chosen_plan(spec, replace(options, adversary="api"), quiet=manner.quiet, own_bound=False).plan
     subject = own_engine(base.subject)
     plan = InstancePlan(
         subject=subject,
@@ -112,31 +93,68 @@ def instances(
         relation=base.relation,
         last_layer=last_layer,
     )
-    full = None if against is None else _epsilons_in(against, plan.records)
+    full = None if against is None else _Earlier(against, _epsilons_in(against, plan.records))
     _require_measurable(measure, trials, len(plan.records))
-    playing = executor_named(executor, workers, address)
-    with ExitStack() as stack:
-        told = stack.enter_context(progress(quiet))
-        stack.enter_context(broken_pipes_are_errors())
-        kept = None if out is None else stack.enter_context(run_directory(out, plan))
-        store = MemoryStore() if kept is None else kept
-        with continued(out, plan, kept):
-            result = run_instances(plan, told, store=store, executor=playing)
-            rows = ends(result, measure) if measure else ()
-            measured = measure_leakage(
-                result, rows, trials=trials, store=store, executor=playing, progress=told
-            )  # fmt: skip
-        written = None if out is None else write_instances(out, result, store, this_command(), measured)
-    agreement = None if full is None else Agreement.of(full, result.epsilons)
-    if as_json:
-        more = {} if agreement is None else {"against": agreement.to_dict()}
-        emit_json({**instances_to_json(result, measured), **more})
-    else:
-        print_text(lambda width: instances_summary(result, width, measured))
-        if agreement is not None:
-            print_text(lambda width: wrapped(f"against {against}: {agreement}", width))
-    if written is not None:
-        say(str(written))
+    study = Study(
+        plan=lambda *_: plan,
+        play=lambda plan, means: _played(plan, means, measure, trials, out, full),
+        document=_Found.document,
+        text=_Found.text,
+        write=lambda _, found: found.written,
+    )
+    conduct(study, out, players, manner)
+
+
+@dataclass(frozen=True)
+class _Earlier:
+    """ε of the same records in an earlier run."""
+
+    directory: Path
+    epsilons: Floats
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What records pay, what attacks on some of them have shown, and how well an earlier run agrees."""
+
+    result: InstanceResult
+    measured: tuple[Leakage, ...]
+    written: Written
+    agreement: Agreement | None
+    against: Path | None
+
+    def document(self) -> dict[str, Any]:
+        from epsilometer.report import instances_to_json
+
+        more = {} if self.agreement is None else {"against": self.agreement.to_dict()}
+        return {**instances_to_json(self.result, self.measured), **more}
+
+    def text(self, width: int | None) -> str:
+        from epsilometer.report import instances_summary
+
+        told = instances_summary(self.result, width, self.measured)
+        if self.agreement is None:
+            return told
+        return f"{told}\n{wrapped(f'against {self.against}: {self.agreement}', width)}"
+
+
+def _played(
+    plan: InstancePlan, means: Means, measure: int, trials: int, out: Path | None, full: _Earlier | None
+) -> _Found:
+    """What was found, and written already: the store is told that the run has ended."""
+    from epsilometer.instances import Agreement, ends, run_instances
+    from epsilometer.instances import measure as measure_leakage
+    from epsilometer.report import write_instances
+    from epsilometer.report.files import Written
+
+    store, executor = means.store, means.executor
+    result = run_instances(plan, means.told, store=store, executor=executor)
+    rows = ends(result, measure) if measure else ()
+    measured = measure_leakage(result, rows, trials=trials, store=store, executor=executor, progress=means.told)
+    written = Written() if out is None else write_instances(out, result, store, this_command(), measured)
+    if full is None:
+        return _Found(result, measured, written, None, None)
+    return _Found(result, measured, written, Agreement.of(full.epsilons, result.epsilons), full.directory)
 
 
 def _epsilons_in(directory: Path, rows: tuple[int, ...]) -> Floats:

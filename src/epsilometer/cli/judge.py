@@ -1,56 +1,33 @@
-"""A claim, tested on given evidence as an audit tests its own."""
+"""What `bound` says of a claim: how it was meant, how it is judged, and who is told."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from epsilometer import validate
 from epsilometer.errors import InvalidInput
-from epsilometer.evidence import Counts, OneRun, PairedRuns
+from epsilometer.evidence import Counts, OneRun
 
 if TYPE_CHECKING:
-    from epsilometer.auditing.verdict import Verdict
-    from epsilometer.bounds import ClaimTest, LowerBound, Method
+    from epsilometer.auditing import Judgement
+    from epsilometer.bounds import LowerBound, Method, Threshold
     from epsilometer.bounds.catalogue import Evidence, Settings
     from epsilometer.claims import Claim
     from epsilometer.report import Finding, Headline
 
-MOST_COUNTED = 100_000  # trials per world of which power is simulated, for counts
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """A claim, its test, and what follows."""
-
-    claim: Claim
-    delta: float
-    test: ClaimTest
-    verdict: Verdict
-
-    def rows(self) -> list[tuple[str, str]]:
-        """What was tested, how, and what could not be seen."""
-        return [
-            ("claim", str(self.test)),
-            ("verdict", str(self.verdict)),
-            ("cannot see", self.verdict.unseen),
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """In the words of an audit's result."""
-        return {
-            "claim": {**self.claim.to_dict(), "epsilon": self.claim.epsilon_at(self.delta), "delta": self.delta},
-            "test": self.test.to_dict(),
-            "verdict": self.verdict.outcome.value,
-            "reason": self.verdict.reason,
-            "power": self.verdict.power,
-            "blind_spot": self.verdict.blind_spot,
-        }
-
 
 NO_JUDGEMENT: dict[str, Any] = {"claim": None, "test": None, "verdict": None}
+
+
+def rows_of(judgement: Judgement | None) -> list[tuple[str, str]]:
+    """What was tested, how, and what could not be seen."""
+    if judgement is None:
+        return []
+    verdict = judgement.verdict
+    return [("claim", str(judgement.test)), ("verdict", str(verdict)), ("cannot see", verdict.unseen)]
 
 
 def claimed(
@@ -84,29 +61,24 @@ def claimed(
 
 
 def judged(name: str | None, evidence: Evidence, settings: Settings, claim: Claim) -> Judgement:
-    """The claim tested by the method of that name, and the verdict."""
-    method = _method(name, evidence, settings)
-    if isinstance(evidence, Counts):
-        from epsilometer.bounds import refute_curve
+    """The claim judged by the method of that name."""
+    from epsilometer.auditing import judge_evidence
 
-        test = refute_curve(evidence, claim, confidence=settings.confidence)
-        return Judgement(claim, settings.delta, test, _verdict_on_counts(evidence, test, method))
-    direction = settings.direction
-    if isinstance(evidence, OneRun) and direction == "lower":  # of two readings, a run can pay for none
-        evidence = OneRun(-evidence.scores, evidence.member, evidence.relation, evidence.group_size)
-        direction = "higher"
-    test = method.test(evidence, claim, confidence=settings.confidence, direction=direction)
-    return Judgement(claim, settings.delta, test, _verdict(evidence, test, method, direction))
+    return judge_evidence(
+        evidence,
+        claim,
+        delta=settings.delta,
+        confidence=settings.confidence,
+        method=_method(name, evidence, settings),
+        direction=settings.direction,
+    )
 
 
-def headline_for(evidence: Evidence, low: LowerBound, judgement: Judgement | None) -> Headline:
-    """The answer in short: of a bound alone, or of a verdict too. Nothing is known of the training but its scores."""
-    from epsilometer.report.headline import headline
+def headline_for(low: LowerBound, judgement: Judgement | None) -> Headline:
+    """The answer in short: of a bound alone, or of a verdict too."""
+    from epsilometer.report.headline import headline, headline_of
 
-    if judgement is None:
-        return headline(low)
-    scores = None if isinstance(evidence, Counts) else evidence
-    return headline(low, verdict=judgement.verdict, claim=judgement.claim, evidence=scores)
+    return headline(low) if judgement is None else headline_of(judgement)
 
 
 def found_by(
@@ -131,13 +103,13 @@ def found_by(
         trial_count=_counted(evidence),
         threat_model="that of whoever made the scores: this program has seen nothing but them",
         command=command,
-        headline=headline_for(evidence, low, judgement),
+        headline=headline_for(low, judgement),
         document=document,
     )
     if judgement is None:
         return finding
     claim, verdict = judgement.claim, judgement.verdict
-    epsilon = claim.epsilon_at(low.delta)
+    epsilon = judgement.claimed_epsilon
     return replace(
         finding,
         claim=f"ε = {epsilon:.4g} at δ = {low.delta:g} ({claim.relation}): {claim.describe()}",
@@ -161,51 +133,30 @@ def _counted(evidence: Evidence) -> int:
     return len(evidence.scores) if isinstance(evidence, OneRun) else min(evidence.sizes.values())
 
 
-def _method(name: str | None, evidence: Evidence, settings: Settings) -> Method:
-    """The method behind a bound; some bounds have none that could test a claim."""
-    from epsilometer.bounds import METHODS, OneRunPoint, method_named
+def _method(name: str | None, evidence: Evidence, settings: Settings) -> Method | None:
+    """The method behind a bound, none for counts; some bounds have none that could test a claim."""
+    from epsilometer.auditing import methods_for
+    from epsilometer.bounds import METHODS, OneRunPoint
+    from epsilometer.bounds.catalogue import bound_named
 
-    if isinstance(evidence, Counts):
-        able, method = ["clopper-pearson"], method_named("fixed", 0.5)
-    elif isinstance(evidence, OneRun):
-        assert not isinstance(settings.guesses, tuple)
-        able, method = [OneRunPoint.name], OneRunPoint(settings.guesses, settings.seed)
-    else:
-        able = [one.name for one in METHODS.values() if one.judges and one.takes(evidence)]
-        chosen = PairedRuns.usual_method if name is None or name not in able else name
-        threshold = settings.threshold if METHODS[chosen].needs_threshold else None
-        method = METHODS[chosen].method(replace(settings, threshold=threshold))
-    if name is not None and name not in able:
+    able = methods_for(evidence)
+    chosen = able[0] if name is None else name
+    if chosen not in able:
+        bound_named(name, evidence, settings)  # refuses names of no bound, and bounds of other evidence
         remedy = "leave out the claim to have its bound alone"
         raise InvalidInput("--method", name, f"a method that can test a claim: {', '.join(able)}", remedy)
-    return method
+    if isinstance(evidence, Counts):
+        return None
+    if isinstance(evidence, OneRun):
+        return OneRunPoint(_guesses(evidence, settings), settings.seed)
+    threshold = settings.threshold if METHODS[chosen].needs_threshold else None
+    return METHODS[chosen].method(replace(settings, threshold=threshold))
 
 
-def _verdict(evidence: PairedRuns | OneRun, test: ClaimTest, method: Method, direction: str) -> Verdict:
-    """`decide` reads scores in one direction: the one that was said or, of both, the one in which more is seen."""
-    from epsilometer.auditing.verdict import decide
-    from epsilometer.bounds import ClopperPearson, attack_strength
-
-    if isinstance(evidence, OneRun) or direction == "higher" or test.refuted:
-        return decide(evidence, test, method)
-    turned = evidence.flipped()
-    if direction == "either":
-        test = replace(test, confidence=(1.0 + test.confidence) / 2.0)  # each direction has half of α
-        if attack_strength(turned) <= attack_strength(evidence):
-            return decide(evidence, test, method)
-    mirrored = ClopperPearson(method.thresholds.mirrored()) if isinstance(method, ClopperPearson) else method
-    return decide(turned, test, mirrored)
-
-
-def _verdict_on_counts(counts: Counts, test: ClaimTest, method: Method) -> Verdict:
-    """Counts as scores 0 and 1 with a threshold between them."""
-    import numpy as np
-
-    from epsilometer.auditing.verdict import Outcome, Verdict, decide
-
-    if not test.refuted and max(counts.out_trials, counts.in_trials) > MOST_COUNTED:
-        reason = f"no violation found; of more than {MOST_COUNTED:,} trials in a world, power is not computed"
-        return Verdict(Outcome.INCONCLUSIVE, reason)
-    cells = np.minimum([[counts.fp, counts.tn], [counts.tp, counts.fn]], MOST_COUNTED)  # a refutation needs none
-    outs, ins = (np.repeat([1.0, 0.0], numbers) for numbers in cells)
-    return decide(PairedRuns(outs, ins, counts.relation, counts.group_size), test, method)
+def _guesses(run: OneRun, settings: Settings) -> int | Threshold | None:
+    """How many canaries are guessed; refused here, where it is known how many there are."""
+    assert not isinstance(settings.guesses, tuple)
+    if isinstance(settings.guesses, int):
+        remedy = "each canary is guessed at most once"
+        validate.whole("guesses", settings.guesses, least=1, most=len(run.scores), remedy=remedy)
+    return settings.guesses

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from epsilometer.cli.driver import Players
+from epsilometer.cli.groups import Only, grouped
+from epsilometer.cli.manner import Manner
 from epsilometer.cli.output import print_table, print_text
-from epsilometer.cli.plan import (
-    Address,
-    AsJson,
-    Confidence,
-    DataDir,
-    Epsilon,
-    ExecutorName,
-    NoiseScale,
-    Quiet,
-    Seed,
-    SpecFile,
-    TrialCount,
-    Workers,
-    chosen_plan,
-)
+from epsilometer.cli.plan import PlanOptions, SpecFile, chosen_plan
 from epsilometer.cli.reproduce import measure_cells
 from epsilometer.rounding import down
 from epsilometer.wrapping import wrapped
@@ -33,23 +23,17 @@ if TYPE_CHECKING:
 HEADER = ("adversary", "certified ε ≥", "if DP-SGD", "single steps", "verdict")
 
 
+@grouped
 def ladder(
     spec: SpecFile = None,
-    trials: TrialCount = None,
-    confidence: Confidence = None,
-    seed: Seed = None,
-    epsilon: Epsilon = None,
-    noise_scale: NoiseScale = None,
-    data_dir: DataDir = None,
+    *,
+    options: Annotated[PlanOptions, Only("trials", "confidence", "seed", "epsilon", "noise_scale", "data_dir")],
     out: Annotated[
         Path | None,
         typer.Option(help="Directory for trials, table, picture; a stopped ladder continues there."),
     ] = None,
-    executor: ExecutorName = "auto",
-    workers: Workers = None,
-    address: Address = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    players: Players,
+    manner: Manner,
 ) -> None:
     """Send six adversaries, each with more power, against one training: what does each power add?
 
@@ -66,14 +50,11 @@ def ladder(
     from epsilometer.adversaries import LADDER
     from epsilometer.json_values import json_values
     from epsilometer.reproductions import Session, ladder_headline, ladder_of
-    from epsilometer.runs import executor_named
 
-    plan, _, _ = chosen_plan(
-        spec, trials, confidence, seed, epsilon, "api", None, noise_scale, data_dir, quiet, own_bound=False
-    )  # fmt: skip
+    plan = chosen_plan(spec, replace(options, adversary="api"), quiet=manner.quiet, own_bound=False).plan
     chosen = ladder_of(plan)
     settings = {key: value for key, value in plan.to_dict().items() if key not in ("adversary", "group_size")}
-    session = Session(plan.planned_trials, plan.seed, data_dir, executor=executor_named(executor, workers, address))
+    session = Session(plan.planned_trials, plan.seed, options.data_dir, executor=players.chosen())
     best = 0.0
 
     def line(_: Reproduction, row: Row) -> str:
@@ -82,7 +63,7 @@ def ladder(
         best = max(best, row.measured) if row.measured == row.measured else best
         return told
 
-    if not as_json:
+    if not manner.as_json:
         print(f"{plan.subject.describe()}: {plan.upper_bound}")
         absent = [name for name in LADDER if {"adversary": name} not in chosen.cells]
         if absent:
@@ -94,10 +75,10 @@ def ladder(
 
     rows = measure_cells(
         chosen, chosen.cells, json_values({**settings, "access": str(plan.access)}), out, session,
-        quiet=quiet, as_json=as_json, line=line, summed_up=summed_up,
+        manner, line=line, summed_up=summed_up,
     )  # fmt: skip
     short = ladder_headline(plan, rows)
-    if not as_json:
+    if not manner.as_json:
         print()
         print_table(HEADER, [_cells(row) for row in rows])
         print()

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epsilometer.cli.audit import continued
+from epsilometer.cli.driver import Means, Players, Study, conduct
+from epsilometer.cli.groups import Only, grouped
+from epsilometer.cli.manner import Manner
 from epsilometer.cli.outlets import this_command
-from epsilometer.cli.output import emit_json, print_table, print_text, say
-from epsilometer.cli.plan import AsJson, BoundName, ExecutorName, Quiet, Workers
-from epsilometer.cli.progress import broken_pipes_are_errors, progress
+from epsilometer.cli.output import emit_json, print_table
+from epsilometer.cli.plan import BoundName
 from epsilometer.errors import InvalidInput
+from epsilometer.wrapping import wrapped
+
+if TYPE_CHECKING:
+    from epsilometer.auditing import AuditResult, Plan
+    from epsilometer.claims import Claim
+    from epsilometer.mechanisms import Sensitivity
 
 SHOWN = 200  # characters of a value
 
 
+@grouped
 def mechanism(
     name: Annotated[
         str | None,
@@ -59,11 +66,10 @@ def mechanism(
         bool,
         typer.Option("--deterministic/--not-deterministic", help="Whether your own function follows from its rng."),
     ] = True,
+    *,
     out: Annotated[Path | None, typer.Option(help="Directory for trials and results; a stopped audit goes on.")] = None,
-    executor: ExecutorName = "auto",
-    workers: Workers = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    players: Annotated[Players, Only("executor", "workers")],
+    manner: Manner,
 ) -> None:
     """Audit a noise mechanism: many releases for two neighbouring values, and a verdict on its ε.
 
@@ -82,39 +88,22 @@ def mechanism(
 
     - `epsilometer mechanism mymodule:release --epsilon 1 --sensitivity 1 --norm linf --entries 10` searches neighbours.
     """
-    from epsilometer.adversaries.distinguisher import chosen
-    from epsilometer.auditing import Outcome, run
+    from epsilometer.auditing import Outcome
     from epsilometer.auditing.mechanism_audit import mechanism_plan, neighbours_of
     from epsilometer.bounds import method_named
-    from epsilometer.claims import Claim, PointClaim, Relation
-    from epsilometer.mechanisms import MECHANISMS, Sensitivity, mechanism_named
-    from epsilometer.report import summary, to_json, write_results
-    from epsilometer.runs import MemoryStore, executor_named, run_directory
-    from epsilometer.wrapping import wrapped
+    from epsilometer.report import write_results
 
     if name is None:
-        _list(as_json)
+        _list(manner.as_json)
         return
     if epsilon is None:
         raise InvalidInput("--epsilon", None, "the claimed ε")
-    own = ":" in name
-    claim: Claim | None = None
-    if not own and name in MECHANISMS:
-        made = mechanism_named(name, epsilon, delta, 1.0 if sensitivity is None else sensitivity)
-        claim = made.claim if curve else PointClaim(epsilon, delta, made.relation)
-    elif curve:
-        raise InvalidInput("--curve", name, "a mechanism that has a name", "leave it out: the point (ε, δ) is claimed")
-    elif own:
-        claim = PointClaim(epsilon, delta, Relation.of(relation))
-    stated: Sensitivity | float | None = sensitivity
-    if own and sensitivity is not None:
-        stated = Sensitivity(sensitivity, norm, Relation.of(relation))
     plan = mechanism_plan(
         name,
         epsilon=epsilon,
         delta=delta,
-        claim=claim,
-        sensitivity=stated,
+        claim=_claim(name, epsilon, delta, sensitivity, relation, curve=curve),
+        sensitivity=_stated(name, sensitivity, norm, relation),
         neighbours=None if neighbours is None else neighbours_of(*neighbours),
         entries=entries,
         runs=runs,
@@ -125,27 +114,76 @@ def mechanism(
         seed=seed,
         deterministic=deterministic,
     )
-    with ExitStack() as stack:
-        told = stack.enter_context(progress(quiet))
-        stack.enter_context(broken_pipes_are_errors())
-        on_disk = None if out is None else stack.enter_context(run_directory(out, plan))
-        store = MemoryStore() if on_disk is None else on_disk
-        with continued(out, plan, on_disk):
-            result = run(plan, told, store=store, executor=executor_named(executor, workers))
-        prepared = store.preparation(plan.fingerprint())
-    found = None if prepared is None else chosen(prepared.arrays)
-    if as_json:
-        named = {} if found is None else dict(zip(("out", "in", "score"), found, strict=True))
-        emit_json({**to_json(result), "neighbours": named})
-    else:
-        print_text(lambda width: summary(result, width))
-        if found is not None:
-            pair = f"neighbours: {_short(found[0])} and {_short(found[1])}; score: {found[2]}"
-            print_text(lambda width: wrapped(pair, width))
-    if out is not None:
-        say(str(write_results(out, result, this_command())))
-    if result.verdict.outcome is Outcome.VIOLATED:
+    study = Study(
+        plan=lambda *_: plan,
+        play=_played,
+        document=_document,
+        text=_text,
+        write=lambda place, result: write_results(place, result, this_command()),
+    )
+    if conduct(study, out, players, manner).verdict.outcome is Outcome.VIOLATED:
         raise typer.Exit(1)
+
+
+def _is_own(name: str) -> bool:
+    """Whether it is a function of the user's own."""
+    return ":" in name
+
+
+def _claim(
+    name: str, epsilon: float, delta: float, sensitivity: float | None, relation: str, *, curve: bool
+) -> Claim | None:
+    """What is claimed: a named mechanism's whole curve, or the point; none of a name that nobody knows."""
+    from epsilometer.claims import PointClaim, Relation
+    from epsilometer.mechanisms import MECHANISMS, mechanism_named
+
+    if not _is_own(name) and name in MECHANISMS:
+        made = mechanism_named(name, epsilon, delta, 1.0 if sensitivity is None else sensitivity)
+        return made.claim if curve else PointClaim(epsilon, delta, made.relation)
+    if curve:
+        raise InvalidInput("--curve", name, "a mechanism that has a name", "leave it out: the point (ε, δ) is claimed")
+    return PointClaim(epsilon, delta, Relation.of(relation)) if _is_own(name) else None
+
+
+def _stated(name: str, sensitivity: float | None, norm: str, relation: str) -> Sensitivity | float | None:
+    """The sensitivity; of a function of the user's own, with its norm and relation."""
+    from epsilometer.claims import Relation
+    from epsilometer.mechanisms import Sensitivity
+
+    if sensitivity is None or not _is_own(name):
+        return sensitivity
+    return Sensitivity(sensitivity, norm, Relation.of(relation))
+
+
+def _played(plan: Plan, means: Means) -> AuditResult:
+    from epsilometer.auditing import run
+
+    return run(plan, means.told, store=means.store, executor=means.executor)
+
+
+def _found(result: AuditResult) -> tuple[Any, Any, str] | None:
+    """The neighbours and the score that were chosen."""
+    from epsilometer.adversaries.distinguisher import chosen
+
+    return None if result.prepared is None else chosen(result.prepared.arrays)
+
+
+def _document(result: AuditResult) -> dict[str, Any]:
+    from epsilometer.report import to_json
+
+    found = _found(result)
+    named = {} if found is None else dict(zip(("out", "in", "score"), found, strict=True))
+    return {**to_json(result), "neighbours": named}
+
+
+def _text(result: AuditResult, width: int | None) -> str:
+    from epsilometer.report import summary
+
+    found = _found(result)
+    if found is None:
+        return summary(result, width)
+    pair = f"neighbours: {_short(found[0])} and {_short(found[1])}; score: {found[2]}"
+    return f"{summary(result, width)}\n{wrapped(pair, width)}"
 
 
 def _short(value: object) -> str:

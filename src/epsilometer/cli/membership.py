@@ -2,33 +2,51 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from epsilometer.cli.audit import continued
+from epsilometer.cli.driver import Means, Players, Study, conduct
+from epsilometer.cli.groups import Key, as_user_wrote, grouped, put, said
+from epsilometer.cli.manner import Manner
 from epsilometer.cli.outlets import this_command
-from epsilometer.cli.output import emit_json, print_text, say
-from epsilometer.cli.plan import Address, AsJson, DataDir, ExecutorName, Quiet, Workers
-from epsilometer.cli.progress import broken_pipes_are_errors, downloads, progress
+from epsilometer.cli.output import say
+from epsilometer.cli.plan import DataDir
+from epsilometer.cli.progress import downloads
 from epsilometer.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from epsilometer.membership.spec import Study
+    from epsilometer.membership import MembershipPlan, MembershipResult
+    from epsilometer.membership.spec import Study as Asked
 
 
+@dataclass(frozen=True)
+class MembershipOptions:
+    """Options that win over a spec's [membership]: a field for each, with the key that it sets."""
+
+    attacks: Annotated[
+        list[str] | None,
+        Key("membership", "attacks", "--attack"),
+        typer.Option("--attack", help="An attack by name, see `epsilometer list`; several times."),
+    ] = None
+    references: Annotated[
+        int | None, Key("membership", "references"), typer.Option(help="Models that the attacker trains.")
+    ] = None
+    targets: Annotated[int | None, Key("membership", "targets"), typer.Option(help="Models that are attacked.")] = None
+    seed: Annotated[
+        int | None, Key("membership", "seed"), typer.Option(help="Every model follows from it, and who is in it.")
+    ] = None
+
+
+@grouped
 def membership(
     spec: Annotated[
         Path | None, typer.Argument(help="A TOML file; without it, a small network on the embedded digits.")
     ] = None,
-    attacks: Annotated[
-        list[str] | None, typer.Option("--attack", help="An attack by name, see `epsilometer list`; several times.")
-    ] = None,
-    references: Annotated[int | None, typer.Option(help="Models that the attacker trains.")] = None,
-    targets: Annotated[int | None, typer.Option(help="Models that are attacked.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Every model follows from it, and who is in it.")] = None,
+    *,
+    options: MembershipOptions,
     data_dir: DataDir = None,
     out: Annotated[
         Path | None,
@@ -39,11 +57,8 @@ def membership(
     scores: Annotated[
         Path | None, typer.Option(help="Write every record's scores to this new file, .csv or .parquet.")
     ] = None,
-    executor: ExecutorName = "auto",
-    workers: Workers = None,
-    address: Address = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    players: Players,
+    manner: Manner,
 ) -> None:
     """Attack membership: how much do models tell about who was in their training data?
 
@@ -63,47 +78,39 @@ def membership(
     from epsilometer.membership import run_membership
     from epsilometer.report import membership_summary, membership_to_json, write_membership, write_membership_scores
     from epsilometer.report.scores import require_new
-    from epsilometer.runs import executor_named, run_directory
 
     if scores is not None:
         require_new("scores", scores)  # fail before the trainings, not after them
-    study = _study(spec, {"attacks": attacks, "references": references, "targets": targets, "seed": seed},
-                   data_dir, quiet)  # fmt: skip
-    plan = study.plan
-    chosen_executor = executor_named(executor, workers, address)
-    with ExitStack() as stack:
-        told = stack.enter_context(progress(quiet))
-        stack.enter_context(broken_pipes_are_errors())
-        store = None if out is None else stack.enter_context(run_directory(out, plan))
-        with continued(out, plan, store):
-            result = run_membership(
-                plan, study.attacks, told, delta=study.delta, confidence=study.confidence, subgroup=study.subgroup,
-                store=store, executor=chosen_executor,
-            )  # fmt: skip
-    if as_json:
-        emit_json(membership_to_json(result, this_command()))
-    else:
-        print_text(lambda width: membership_summary(result, width))
-    if out is not None:
-        written = write_membership(out, result, this_command())
-        say(str(written) if written.paths else f"{out} had its results already")
+    asked = _asked(spec, options, data_dir, manner.quiet)
+
+    def play(plan: MembershipPlan, means: Means) -> MembershipResult:
+        return run_membership(
+            plan, asked.attacks, means.told, delta=asked.delta, confidence=asked.confidence, subgroup=asked.subgroup,
+            store=means.store, executor=means.executor,
+        )  # fmt: skip
+
+    study = Study(
+        plan=lambda *_: asked.plan,
+        play=play,
+        document=lambda result: membership_to_json(result, this_command()),
+        text=membership_summary,
+        write=lambda place, result: write_membership(place, result, this_command()),
+    )
+    result = conduct(study, out, players, manner)
     if scores is not None:
         say(f"wrote the scores of {write_membership_scores(scores, result)} records to {scores}")
 
 
-def _study(spec: Path | None, options: dict[str, list[str] | int | None], data_dir: Path | None, quiet: bool) -> Study:
+def _asked(spec: Path | None, options: MembershipOptions, data_dir: Path | None, quiet: bool) -> Asked:
     """What the spec and the options ask for; errors name what the user wrote."""
     from epsilometer.membership import MembershipSpec, membership_from_dict, read_membership
 
     given = MembershipSpec() if spec is None else read_membership(spec)
     values = given.model_dump(exclude_unset=True)
-    chosen = {key: value for key, value in options.items() if value}
-    chosen |= {key: value for key, value in options.items() if value == 0}
-    values["membership"] = values.get("membership", {}) | chosen
+    names = put(values, said(options))
+    if data_dir is not None:
+        names["data.directory"] = "--data-dir"
     try:
         return membership_from_dict(values).study(data_dir, downloads(quiet))
     except InvalidInput as error:
-        names = {f"membership.{key}": f"--{key.removesuffix('s') if key == 'attacks' else key}" for key in chosen}
-        if data_dir is not None:
-            names["data.directory"] = "--data-dir"
-        raise error.renamed(names[error.argument]) if error.argument in names else error from None
+        raise as_user_wrote(error, names) from None

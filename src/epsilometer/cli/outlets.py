@@ -19,26 +19,36 @@ if TYPE_CHECKING:
 
 CONSISTENT = "consistent"
 
-Require = Annotated[
-    str | None,
-    typer.Option(help="consistent: exit code 4 unless the audit was strong enough to say so (1 stays for violated)."),
-]
-SummaryFile = Annotated[
-    Path | None,
-    typer.Option("--summary", help="Markdown file to add a section to, e.g. a CI's job summary; the rest of it stays."),
-]
-JunitFile = Annotated[
-    Path | None, typer.Option("--junit", help="JUnit XML file: violated fails, inconclusive is skipped.")
-]
-ModelCardFile = Annotated[
-    Path | None,
-    typer.Option("--model-card", help="Markdown file to add a section for a model card to; the rest of it stays."),
-]
-MlflowExperiment = Annotated[
-    str | None,
-    typer.Option("--mlflow", help="Log to a run of this MLflow experiment (pip install 'epsilometer[mlflow]')."),
-]
 _OPTIONS = ("--summary", "--junit", "--model-card", "--mlflow", "--require")
+
+
+@dataclass(frozen=True)
+class OutletOptions:
+    """Options: who else is told, and what is required."""
+
+    require: Annotated[
+        str | None,
+        typer.Option(
+            help="consistent: exit code 4 unless the audit was strong enough to say so (1 stays for violated)."
+        ),
+    ] = None
+    summary_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--summary", help="Markdown file to add a section to, e.g. a CI's job summary; the rest of it stays."
+        ),
+    ] = None
+    junit: Annotated[
+        Path | None, typer.Option("--junit", help="JUnit XML file: violated fails, inconclusive is skipped.")
+    ] = None
+    model_card: Annotated[
+        Path | None,
+        typer.Option("--model-card", help="Markdown file to add a section for a model card to; the rest of it stays."),
+    ] = None
+    mlflow: Annotated[
+        str | None,
+        typer.Option("--mlflow", help="Log to a run of this MLflow experiment (pip install 'epsilometer[mlflow]')."),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -83,18 +93,17 @@ class Telling:
             say(f"logged to MLflow: experiment {self.experiment}, run {log_to_mlflow(told, self.experiment)}")
 
 
-def telling(
-    require: str | None, summary: Path | None, junit: Path | None, model_card: Path | None, experiment: str | None
-) -> Telling:
+def telling(options: OutletOptions) -> Telling:
     """The same as options say it, refused before anything is played if it could not be written afterwards."""
+    require, experiment = options.require, options.mlflow
     if require not in (None, CONSISTENT):
         raise InvalidInput("--require", require, CONSISTENT, "leave it out, if inconclusive will do")
     outlets = None
-    if summary is not None or junit is not None or model_card is not None:
+    if options.summary_file is not None or options.junit is not None or options.model_card is not None:
         from epsilometer.report import Outlets
 
         try:
-            outlets = Outlets(summary, junit, model_card)
+            outlets = Outlets(options.summary_file, options.junit, options.model_card)
         except InvalidInput as error:
             raise error.renamed(f"--{error.argument}") from None
     if experiment is not None:

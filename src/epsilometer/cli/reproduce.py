@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import math
-import shlex
-import sys
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epsilometer.cli.output import Interrupted, emit_json, number, print_text, say
-from epsilometer.cli.plan import Address, AsJson, DataDir, ExecutorName, Quiet, Workers
+from epsilometer.cli.driver import Players, again, stoppable
+from epsilometer.cli.groups import as_user_wrote, grouped
+from epsilometer.cli.manner import Manner
+from epsilometer.cli.output import emit_json, number, print_text, say
+from epsilometer.cli.plan import DataDir
 from epsilometer.cli.progress import broken_pipes_are_errors, downloads, progress
 from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.rounding import down
 from epsilometer.wrapping import wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from epsilometer.reproductions import Cell, Reproduction, Row, Session
     from epsilometer.runs import SqliteStore
 
 
+@grouped
 def reproduce(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Which table or figure: see `epsilometer list`.")],
     out: Annotated[Path, typer.Option(help="Directory for trials, table, picture; a stopped run continues there.")],
@@ -38,11 +40,9 @@ def reproduce(
     ] = None,
     seed: Annotated[int, typer.Option(help="Every trial follows from it.")] = 0,
     data_dir: DataDir = None,
-    executor: ExecutorName = "auto",
-    workers: Workers = None,
-    address: Address = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    players: Players,
+    manner: Manner,
 ) -> None:
     """Rerun a published table or figure: the paper's numbers beside those measured here.
 
@@ -54,7 +54,6 @@ def reproduce(
     """
     from epsilometer import validate
     from epsilometer.reproductions import Session, reproduction_named
-    from epsilometer.runs import executor_named
 
     chosen = reproduction_named(name)
     cells = chosen.chosen(only or [])
@@ -63,8 +62,8 @@ def reproduce(
         few = f" This run has --trials {count}, where {chosen.trials:,} are usual"
         chosen = replace(chosen, about=chosen.about + few + (": it can show less." if chosen.at_least else "."))
     settings = {"reproduction": name, "trials": count, "seed": validate.whole("--seed", seed, least=0)}
-    session = Session(count, seed, data_dir, executor=executor_named(executor, workers, address))
-    measure_cells(chosen, cells, settings, out, session, quiet=quiet, as_json=as_json, line=_line)
+    session = Session(count, seed, data_dir, executor=players.chosen())
+    measure_cells(chosen, cells, settings, out, session, manner, line=_line)
 
 
 def measure_cells(
@@ -73,43 +72,36 @@ def measure_cells(
     settings: dict[str, Any],
     out: Path | None,
     session: Session,
+    manner: Manner,
     *,
-    quiet: bool,
-    as_json: bool,
     line: Callable[[Reproduction, Row], str] | None,
     summed_up: Callable[[list[Row]], dict[str, Any]] | None = None,
 ) -> list[Row]:
     """Measure cell after cell, telling each as it comes if a `line` says how; in `out` a stopped run continues. JSON
     begins with how they are `summed_up`."""
     from epsilometer.reproductions import reproduction_directory, write_rows
-    from epsilometer.runs import StoreError, TrialsFailed
 
     rows: list[Row] = []
     written: list[Path] = []
     with ExitStack() as stack:
         store = None if out is None else stack.enter_context(reproduction_directory(out, chosen, settings))
         stack.enter_context(broken_pipes_are_errors())
-        session = replace(session, download=downloads(quiet))
+        stack.enter_context(_data_dir_is_an_option())
+        stack.enter_context(stoppable(lambda: _how_to_continue(out, store, rows)))
+        session = replace(session, download=downloads(manner.quiet))
         if store is not None:
             session = replace(session, store=store, directory=out)
-        try:
-            for number_of, cell in enumerate(cells, start=1):
-                if not quiet:
-                    say(f"{number_of} of {len(cells)}: {where(cell)}")
-                with progress(quiet) as told:  # while it lives, it has the terminal: closed before rows are printed
-                    (row,) = chosen.rows([cell], replace(session, progress=told))
-                rows.append(row)
-                if out is not None:
-                    written = write_rows(out, chosen, settings, rows)
-                if not as_json and line is not None:
-                    print(line(chosen, row), flush=True)
-        except KeyboardInterrupt:
-            raise Interrupted(_how_to_continue(out, store, rows)) from None
-        except (StoreError, TrialsFailed) as error:
-            raise EpsilometerError(f"{error}; {_how_to_continue(out, store, rows)}") from None
-        except InvalidInput as error:
-            raise error.renamed("--data-dir") if error.argument == "data.directory" else error from None
-    if as_json:
+        for number_of, cell in enumerate(cells, start=1):
+            if not manner.quiet:
+                say(f"{number_of} of {len(cells)}: {where(cell)}")
+            with progress(manner.quiet) as told:  # while it lives, it has the terminal: closed before rows are printed
+                (row,) = chosen.rows([cell], replace(session, progress=told))
+            rows.append(row)
+            if out is not None:
+                written = write_rows(out, chosen, settings, rows)
+            if not manner.as_json and line is not None:
+                print(line(chosen, row), flush=True)
+    if manner.as_json:
         first = {} if summed_up is None else summed_up(rows)
         emit_json({**first, "settings": settings, "about": chosen.about, "rows": [row.to_dict() for row in rows]})
     else:
@@ -118,6 +110,15 @@ def measure_cells(
     if written:
         _tell_what_is_written(written)
     return rows
+
+
+@contextmanager
+def _data_dir_is_an_option() -> Iterator[None]:
+    """Reproductions have no spec: what is wrong with a directory of data was said by an option."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise as_user_wrote(error, {"data.directory": "--data-dir"}) from None
 
 
 def _tell_what_is_written(written: list[Path]) -> None:
@@ -156,8 +157,8 @@ def _how_to_continue(out: Path | None, store: SqliteStore | None, rows: list[Row
     from epsilometer.reproductions import has_trials
 
     if store is None or out is None:
-        return "nothing is kept without --out DIR"
+        return again(False)
     with suppress(EpsilometerError):
         if not rows and not has_trials(out, store):
             return "nothing was stored yet"
-    return f"what was played is stored in {out}; to continue: {shlex.join(['epsilometer', *sys.argv[1:]])}"
+    return f"what was played is stored in {out}; {again(True)}"

@@ -8,31 +8,10 @@ from typing import Annotated
 
 import typer
 
+from epsilometer.cli.groups import grouped
+from epsilometer.cli.manner import AsJson
 from epsilometer.cli.output import emit_json, print_text, say
-from epsilometer.cli.plan import (
-    AdversaryName,
-    AsJson,
-    BoundName,
-    Confidence,
-    DataDir,
-    DataFile,
-    Delta,
-    Deterministic,
-    Epsilon,
-    Isolation,
-    NoiseMultiplier,
-    NoiseScale,
-    Record,
-    SampleRate,
-    Score,
-    Seed,
-    SpecOrTraining,
-    Steps,
-    TimeLimit,
-    TrialCount,
-    chosen_plan,
-)
-from epsilometer.cli.schedule import BatchSize, Epochs, Records
+from epsilometer.cli.plan import PlanOptions, SpecOrTraining, chosen_plan
 from epsilometer.errors import InvalidInput
 
 
@@ -76,31 +55,8 @@ def init(
     say(f"wrote {path}; next: epsilometer check {path}, then epsilometer audit {path} --out results")
 
 
-def check(
-    spec: SpecOrTraining = None,
-    trials: TrialCount = None,
-    confidence: Confidence = None,
-    seed: Seed = None,
-    data: DataFile = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    adversary: AdversaryName = None,
-    record: Record = None,
-    bound: BoundName = None,
-    noise_scale: NoiseScale = None,
-    sample_rate: SampleRate = None,
-    noise_multiplier: NoiseMultiplier = None,
-    steps: Steps = None,
-    epochs: Epochs = None,
-    batch_size: BatchSize = None,
-    records: Records = None,
-    score: Score = None,
-    isolation: Isolation = None,
-    time_limit: TimeLimit = None,
-    deterministic: Deterministic = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-) -> None:
+@grouped
+def check(spec: SpecOrTraining = None, *, options: PlanOptions, as_json: AsJson = False) -> None:
     """Check a spec without running it: the plan, its cost from a few trials, the ε that it could certify, its power.
 
     Examples:
@@ -112,12 +68,8 @@ def check(
     from epsilometer.auditing import pilot_trials, preview
     from epsilometer.report import describe_preview, duration
 
-    plan, rivals, _ = chosen_plan(
-        spec, trials, confidence, seed, epsilon, adversary, bound, noise_scale, data_dir, quiet=False,
-        data=data, delta=delta, score=score, isolation=isolation, time_limit=time_limit, deterministic=deterministic,
-        sample_rate=sample_rate, noise_multiplier=noise_multiplier, steps=steps, record=record,
-        epochs=epochs, batch_size=batch_size, records=records,
-    )  # fmt: skip
+    chosen = chosen_plan(spec, options, quiet=False)
+    plan, rivals = chosen.plan, chosen.adversaries
     say("playing a few trials, and working out what all could show …")
     seen = preview(plan)
     if as_json:

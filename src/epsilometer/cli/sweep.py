@@ -7,19 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from epsilometer.cli.driver import Players
+from epsilometer.cli.groups import Only, as_user_wrote, grouped, put, said
+from epsilometer.cli.manner import Manner
 from epsilometer.cli.output import number, print_table
-from epsilometer.cli.plan import (
-    Address,
-    AsJson,
-    Confidence,
-    DataDir,
-    ExecutorName,
-    Quiet,
-    Seed,
-    SpecFile,
-    TrialCount,
-    Workers,
-)
+from epsilometer.cli.plan import PlanOptions, SpecFile
 from epsilometer.cli.progress import downloads
 from epsilometer.cli.reproduce import measure_cells, where
 from epsilometer.errors import InvalidInput
@@ -30,25 +22,21 @@ if TYPE_CHECKING:
     from epsilometer.reproductions import Row
 
 
+@grouped
 def sweep(
     spec: SpecFile = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(help="KEY=VALUE,VALUE… with a key of the spec, SECTION.KEY; several times for a grid."),
     ] = None,
-    trials: TrialCount = None,
-    confidence: Confidence = None,
-    seed: Seed = None,
-    data_dir: DataDir = None,
+    *,
+    options: Annotated[PlanOptions, Only("trials", "confidence", "seed", "data_dir")],
     out: Annotated[
         Path | None,
         typer.Option(help="Directory for table, picture, and a run directory a cell; a stopped sweep continues there."),
     ] = None,
-    executor: ExecutorName = "auto",
-    workers: Workers = None,
-    address: Address = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    players: Players,
+    manner: Manner,
 ) -> None:
     """Audit a training under all combinations of some settings: privacy beside accuracy.
 
@@ -67,24 +55,19 @@ def sweep(
     from epsilometer.auditing import Spec, read_spec
     from epsilometer.json_values import json_values
     from epsilometer.reproductions import Session, parse_axis, sweep_of
-    from epsilometer.runs import executor_named
 
     axes = [parse_axis(text) for text in vary or []]
     values = (read_spec(spec) if spec is not None else Spec()).model_dump(exclude_none=True)
-    options = {"trials": trials, "confidence": confidence, "seed": seed}
-    values["audit"] |= {key: value for key, value in options.items() if value is not None}
+    names = put(values, said(options))
     try:
-        chosen = sweep_of(values, axes, data_dir=data_dir, progress=downloads(quiet))
+        chosen = sweep_of(values, axes, data_dir=options.data_dir, progress=downloads(manner.quiet))
     except InvalidInput as error:
-        given = {f"audit.{key}": f"--{key}" for key, value in options.items() if value is not None}
-        raise error.renamed(given[error.argument]) if error.argument in given else error from None
+        raise as_user_wrote(error, names) from None
     settings = {"sweep": {axis.key: list(axis.texts) for axis in axes}, "spec": values}
-    session = Session(chosen.trials, data_dir=data_dir, executor=executor_named(executor, workers, address))
-    rows = measure_cells(
-        chosen, chosen.cells, json_values(settings), out, session, quiet=quiet, as_json=as_json, line=None
-    )  # fmt: skip
+    session = Session(chosen.trials, data_dir=options.data_dir, executor=players.chosen())
+    rows = measure_cells(chosen, chosen.cells, json_values(settings), out, session, manner, line=None)
     violated = [where(row.cell) for row in rows if row.details["violated"]]
-    if not as_json:
+    if not manner.as_json:
         _print(rows)
         print(f"verdict: {'violated, in ' + '; '.join(violated) if violated else 'no violation found'}")
     if violated:

@@ -12,12 +12,13 @@ import numpy as np
 from epsilometer.bounds.result import Kind, LowerBound
 from epsilometer.bounds.strength import EITHER, SHAPES, area_under_curve
 from epsilometer.claims import Claim, PointClaim, StepClaim
+from epsilometer.evidence import Counts
 from epsilometer.report.release import DO_NOT_RELEASE, is_refused
 from epsilometer.rounding import confidence, down, percent, simulated, up
 
 if TYPE_CHECKING:
     from epsilometer.accounting import UpperBound
-    from epsilometer.auditing import AuditResult
+    from epsilometer.auditing import AuditResult, Judgement
     from epsilometer.auditing.verdict import Verdict
     from epsilometer.evidence import Evidence
 
@@ -45,8 +46,13 @@ class Headline:
         return " ".join(self.sentences)
 
 
-def headline_of(result: AuditResult) -> Headline:
-    """Of an audit."""
+def headline_of(result: AuditResult | Judgement) -> Headline:
+    """Of an audit, or of given evidence that was judged (`auditing.judge_evidence`)."""
+    from epsilometer.auditing import Judgement
+
+    if isinstance(result, Judgement):  # nothing is known of the training but its scores
+        scores = None if isinstance(result.evidence, Counts) else result.evidence
+        return headline(result.lower_bound, verdict=result.verdict, claim=result.claim, evidence=scores)
     plan = result.plan
     return headline(
         result.lower_bound,
