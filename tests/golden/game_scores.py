@@ -6,6 +6,7 @@ python tests/golden/game_scores.py --write  writes it anew; only where scores ch
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import platform
@@ -101,11 +102,20 @@ def played(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def machine() -> str:
-    """What decides the last bits: another processor or library rounds differently."""
+    """What decides the last bits: another processor or library rounds differently.
+
+    A name such as AMD EPYC is that of several processors, so family, model and what they can do count as well.
+    """
+    import numba
     import torch
 
-    names = [line.split(":")[1].strip() for line in _cpu_lines() if line.startswith("model name")]
-    return f"{names[0] if names else platform.processor()}, numpy {np.__version__}, torch {torch.__version__}"
+    told = dict(
+        part for line in reversed(_cpu_lines()) if len(part := [one.strip() for one in line.split(":", 1)]) == 2
+    )
+    able = hashlib.sha256(told.get("flags", "").encode()).hexdigest()[:8]
+    known = [told.get(name, "") for name in ("model name", "cpu family", "model", "stepping")]
+    processor = " ".join(known) if "model name" in told else platform.processor()
+    return f"{processor} {able}, numpy {np.__version__}, torch {torch.__version__}, numba {numba.__version__}"
 
 
 def _cpu_lines() -> list[str]:
