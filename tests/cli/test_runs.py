@@ -258,15 +258,15 @@ def test_a_whole_disk_is_not_looked_through(here, place: Path, monkeypatch: pyte
 
 def test_a_part_of_a_disk_is_not_listed(here, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading what was found by then took minutes where there were hundreds of large stores."""
-    from epsilometer import several
+    from epsilometer import overview
     from epsilometer.runs import SqliteStore
 
     for name in ("one", "two"):
         (place / "part" / name).mkdir(parents=True)
         SqliteStore(place / "part" / name / STORE).close()
     stores = [place / "part" / name / STORE for name in ("one", "two")]
-    monkeypatch.setattr(several, "places_below", lambda _: (stores, False))
-    monkeypatch.setattr(several, "runs_at", lambda _: pytest.fail("no store should be read"))
+    monkeypatch.setattr(overview, "places_below", lambda _: (stores, False))
+    monkeypatch.setattr(overview, "runs_at", lambda _: pytest.fail("no store should be read"))
     shown = here("runs", str(place / "part"))
     assert (shown.returncode, shown.stderr.count("\n")) == (2, 1)
     assert f"(2 runs were found, one in {place / 'part' / 'one'})" in shown.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 from pathlib import Path
 
@@ -106,7 +107,8 @@ def test_a_sweep_that_was_stopped_continues(here, spec: Path, monkeypatch: pytes
     stopped = here(*SWEEP, "--out", "swept")
     assert stopped.returncode == 130, stopped.stderr
     assert "to continue: epsilometer sweep" in stopped.stderr
-    monkeypatch.setattr(runner, "require_same_game", lambda *_: None)  # it plays one trial again, on purpose
+    playing = importlib.import_module("epsilometer.runs.play")
+    monkeypatch.setattr(playing, "require_same_game", lambda *_: None)  # it plays one trial again, on purpose
     rows = json.loads(here(*SWEEP, "--out", "swept", "--json").stdout)["rows"]
     assert len(played) == len(set(played)) == 2 * 40
     for row in (*whole, *rows):
