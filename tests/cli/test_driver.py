@@ -8,7 +8,8 @@ import pytest
 from epsilometer.auditing import run
 from epsilometer.auditing.mechanism_audit import mechanism_plan
 from epsilometer.cli.driver import Means, Players, Study, again, conduct, stoppable
-from epsilometer.cli.output import Interrupted, Manner
+from epsilometer.cli.manner import Manner
+from epsilometer.cli.output import Interrupted
 from epsilometer.errors import EpsilometerError
 from epsilometer.report.files import Written
 from epsilometer.runs import MemoryStore, SqliteStore, StoreError, TrialsFailed

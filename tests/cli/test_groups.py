@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from epsilometer.auditing import Spec
 from epsilometer.cli.driver import Players
 from epsilometer.cli.groups import Key, Only, as_user_wrote, grouped, put, said
+from epsilometer.cli.manner import Manner
 from epsilometer.cli.membership import MembershipOptions
 from epsilometer.cli.outlets import OutletOptions
-from epsilometer.cli.output import Manner
 from epsilometer.cli.plan import PlanOptions
 from epsilometer.errors import InvalidInput
 from epsilometer.membership import MembershipSpec

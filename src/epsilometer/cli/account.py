@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from epsilometer.cli.output import AsJson, emit_json, number, print_table, say
+from epsilometer.cli.manner import AsJson
+from epsilometer.cli.output import emit_json, number, print_table, say
 from epsilometer.cli.schedule import BatchSize, Epochs, Records, rate_and_steps
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.rounding import up

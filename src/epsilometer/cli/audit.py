@@ -12,8 +12,9 @@ import typer
 
 from epsilometer.cli.driver import Means, Players, Study, again, conduct
 from epsilometer.cli.groups import grouped
+from epsilometer.cli.manner import Manner
 from epsilometer.cli.outlets import OutletOptions, telling, this_command
-from epsilometer.cli.output import Interrupted, Manner, say
+from epsilometer.cli.output import Interrupted, say
 from epsilometer.cli.plan import Chosen, PlanOptions, SpecOrTraining, chosen_plan
 from epsilometer.cli.progress import downloads
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from epsilometer.cli.groups import as_user_wrote, grouped
+from epsilometer.cli.manner import AsJson
 from epsilometer.cli.outlets import OutletOptions, telling
-from epsilometer.cli.output import AsJson, advise, emit_json, print_table, print_text, say
+from epsilometer.cli.output import advise, emit_json, print_table, print_text, say
 from epsilometer.cli.schedule import BatchSize, Epochs, Records, rate_and_steps
 from epsilometer.errors import EvidenceMismatch, InvalidInput, unknown_name
 

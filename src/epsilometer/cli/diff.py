@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from epsilometer.cli.output import AsJson, emit_json, print_table, say, visible
+from epsilometer.cli.manner import AsJson
+from epsilometer.cli.output import emit_json, print_table, say, visible
 from epsilometer.errors import InvalidInput
 
 if TYPE_CHECKING:

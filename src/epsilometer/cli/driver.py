@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import typer
 
-from epsilometer.cli.output import Interrupted, Manner, emit_json, print_text, say
+from epsilometer.cli.manner import Manner
+from epsilometer.cli.output import Interrupted, emit_json, print_text, say
 from epsilometer.cli.progress import broken_pipes_are_errors, progress
 from epsilometer.errors import EpsilometerError
 

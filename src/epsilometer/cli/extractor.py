@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epsilometer.cli.output import AsJson, Quiet, emit_json, say
+from epsilometer.cli.manner import AsJson, Quiet
+from epsilometer.cli.output import emit_json, say
 from epsilometer.cli.plan import DataDir
 from epsilometer.cli.progress import downloads
 from epsilometer.errors import InvalidInput

@@ -10,8 +10,8 @@ import typer
 
 from epsilometer.cli.driver import Means, Players, Study, conduct
 from epsilometer.cli.groups import Only, grouped
+from epsilometer.cli.manner import Manner
 from epsilometer.cli.outlets import this_command
-from epsilometer.cli.output import Manner
 from epsilometer.cli.plan import PlanOptions, SpecFile, chosen_plan
 from epsilometer.errors import MALFORMED, InvalidInput
 from epsilometer.wrapping import wrapped

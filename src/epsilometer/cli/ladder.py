@@ -10,7 +10,8 @@ import typer
 
 from epsilometer.cli.driver import Players
 from epsilometer.cli.groups import Only, grouped
-from epsilometer.cli.output import Manner, print_table, print_text
+from epsilometer.cli.manner import Manner
+from epsilometer.cli.output import print_table, print_text
 from epsilometer.cli.plan import PlanOptions, SpecFile, chosen_plan
 from epsilometer.cli.reproduce import measure_cells
 from epsilometer.rounding import down

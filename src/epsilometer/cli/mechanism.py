@@ -10,8 +10,9 @@ import typer
 
 from epsilometer.cli.driver import Means, Players, Study, conduct
 from epsilometer.cli.groups import Only, grouped
+from epsilometer.cli.manner import Manner
 from epsilometer.cli.outlets import this_command
-from epsilometer.cli.output import Manner, emit_json, print_table
+from epsilometer.cli.output import emit_json, print_table
 from epsilometer.cli.plan import BoundName
 from epsilometer.errors import InvalidInput
 from epsilometer.wrapping import wrapped

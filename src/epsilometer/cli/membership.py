@@ -10,8 +10,9 @@ import typer
 
 from epsilometer.cli.driver import Means, Players, Study, conduct
 from epsilometer.cli.groups import Key, as_user_wrote, grouped, put, said
+from epsilometer.cli.manner import Manner
 from epsilometer.cli.outlets import this_command
-from epsilometer.cli.output import Manner, say
+from epsilometer.cli.output import say
 from epsilometer.cli.plan import DataDir
 from epsilometer.cli.progress import downloads
 from epsilometer.errors import InvalidInput

@@ -8,10 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
-from dataclasses import dataclass
-from typing import Annotated, Any, TextIO
-
-import typer
+from typing import Any, TextIO
 
 from epsilometer.errors import EpsilometerError
 from epsilometer.json_values import SCHEMA, json_values
@@ -22,19 +19,9 @@ INTERNAL_ERROR = 3
 TOO_WEAK = 4  # `--require consistent`, and the audit could not say so
 INTERRUPTED = 130
 
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
 _NARROWEST = 40  # columns to write in, however few a terminal says it has
 _COLOURS = {"violated": "bold red", "consistent": "bold green", "inconclusive": "bold yellow"}
-
-
-@dataclass(frozen=True)
-class Manner:
-    """Options: how a command speaks."""
-
-    quiet: Quiet = False
-    as_json: AsJson = False
 
 
 class Interrupted(EpsilometerError):

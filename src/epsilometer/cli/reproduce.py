@@ -12,7 +12,8 @@ import typer
 
 from epsilometer.cli.driver import Players, again, stoppable
 from epsilometer.cli.groups import as_user_wrote, grouped
-from epsilometer.cli.output import Manner, emit_json, number, print_text, say
+from epsilometer.cli.manner import Manner
+from epsilometer.cli.output import emit_json, number, print_text, say
 from epsilometer.cli.plan import DataDir
 from epsilometer.cli.progress import broken_pipes_are_errors, downloads, progress
 from epsilometer.errors import EpsilometerError, InvalidInput

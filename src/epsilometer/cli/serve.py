@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from epsilometer.cli.output import AsJson, emit_json, say
+from epsilometer.cli.manner import AsJson
+from epsilometer.cli.output import emit_json, say
 
 
 def serve(

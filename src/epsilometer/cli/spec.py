@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from epsilometer.cli.groups import grouped
-from epsilometer.cli.output import AsJson, emit_json, print_text, say
+from epsilometer.cli.manner import AsJson
+from epsilometer.cli.output import emit_json, print_text, say
 from epsilometer.cli.plan import PlanOptions, SpecOrTraining, chosen_plan
 from epsilometer.errors import InvalidInput
 

@@ -9,7 +9,8 @@ import typer
 
 from epsilometer.cli.driver import Players
 from epsilometer.cli.groups import Only, as_user_wrote, grouped, put, said
-from epsilometer.cli.output import Manner, number, print_table
+from epsilometer.cli.manner import Manner
+from epsilometer.cli.output import number, print_table
 from epsilometer.cli.plan import PlanOptions, SpecFile
 from epsilometer.cli.progress import downloads
 from epsilometer.cli.reproduce import measure_cells, where
