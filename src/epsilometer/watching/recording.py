@@ -210,11 +210,14 @@ def decode(line: bytes) -> Record:
 
 
 def _count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
 def _real(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    float(value)  # OverflowError, if it is too large
+    return True
 
 
 def _finite(value: Any) -> bool:
