@@ -139,10 +139,11 @@ def install(engine_module: Any, path: str) -> None:
     if settings.other_seeds:
         give_other_seeds()
     hooks.watch(engine_module.PrivacyEngine)
-    from opacus.optimizers import DPOptimizer
+    with suppress(ImportError, AttributeError):  # another version
+        from opacus.optimizers import DPOptimizer
 
-    _wrap(DPOptimizer, "pre_step", Training.pre_step)
-    _STRANGERS.append(hooks.stranger)
+        _wrap(DPOptimizer, "pre_step", Training.pre_step)
+        _STRANGERS.append(hooks.stranger)
     at_end(hooks.finish)
     sink.take(Imported("opacus", str(__version__)))
 
