@@ -87,7 +87,7 @@ OPTIONS = {
     "mechanism own": _MECHANISM,
     "watch": (
         "--canaries", "--number", "--confidence", "--require", "--out", "--stop-when-known", "--seed", "--ignore",
-        "--delta",
+        "--delta", "--again",
     ),
     "inspect": ("--second-run", "--require", "--ignore", "--json"),
     "sweep": ("--vary", "--trials", "--confidence", "--seed", "--data-dir", *_PLAYED),
