@@ -70,6 +70,11 @@ def test_what_it_finds_is_printed_written_and_read_again(here, place: Path, smal
         assert f"with 95 % confidence {paid}" in text
         assert "at a true false-positive rate of at most" in text
     assert document["quote"].startswith("TPR ≥ ")
+    best = max(
+        (one for one in document["attacks"] if one["lower_bound"]), key=lambda one: one["lower_bound"]["epsilon"]
+    )
+    assert f"so {best['name']} certifies ε ≥" in document["headline"]  # which need not be the one with the best TPR
+    assert document["quote"].endswith(f", by {best['name']}")
     assert document["limits_hold"]["attacks"] == 5
     assert {one["auc"]["confidence"] for one in document["attacks"]} == {0.99}
     assert document["warning"].endswith(WARNING)  # pictures, numbers and membership of single records
@@ -78,7 +83,7 @@ def test_what_it_finds_is_printed_written_and_read_again(here, place: Path, smal
     names = {path.name for path in (place / "kept").iterdir()}
     assert {"trials.sqlite", "result.json", "scores.csv", "report.html"} <= names
     rows = (place / "kept" / "scores.csv").read_text().splitlines()
-    assert rows[0] == "target,record,class,member,loss,modified-entropy,lira,lira-offline,rmia"
+    assert rows[0] == "target,record,class,member,loss-attack,modified-entropy,lira,lira-offline,rmia"
     assert len(rows) == 301
     parquet = pytest.importorskip("pyarrow.parquet")
     assert parquet.read_table(place / "scores.parquet").num_rows == 300

@@ -41,10 +41,11 @@ def membership_headline(result: MembershipResult) -> Headline:
         second = f"{NO_EPSILON[0].upper()}{NO_EPSILON[1:]}."
         return Headline(None, (first, second), rates)
     epsilon = f"ε ≥ {down(bound.epsilon)} at δ = {bound.delta:g} ({bound.relation}; {sure})"
-    second = f"Fair coins decided who was in, so this certifies {epsilon}. {NOT_ALL}."
+    by = next(one.name for one in result.attacks if one.bound is bound)
+    second = f"Fair coins decided who was in, so {by} certifies {epsilon}. {NOT_ALL}."
     if result.theory is not None and bound.epsilon > result.theory.epsilon:
         second += " That is more than its noise promises: look at the training with `epsilometer audit`."
-    return Headline(None, (first, second), f"{rates}; {epsilon}")
+    return Headline(None, (first, second), f"{rates}; {epsilon}, by {by}")
 
 
 def membership_summary(result: MembershipResult, width: int | None = None) -> str:
@@ -137,7 +138,12 @@ def membership_columns(result: MembershipResult) -> Columns:
         "class": np.tile(plan.data.y, targets).tolist(),
         "member": result.attacks[0].evidence.member.astype(int).tolist(),
     }
-    return columns | {one.name: one.evidence.scores.tolist() for one in result.attacks}
+    return columns | {_column(one.name): one.evidence.scores.tolist() for one in result.attacks}
+
+
+def _column(attack: str) -> str:
+    """Higher scores mean member in all of them; a column that is called `loss` would be read the other way round."""
+    return f"{attack}-attack" if attack == "loss" else attack
 
 
 def write_membership(directory: Path, result: MembershipResult, command: str = "") -> Written:
