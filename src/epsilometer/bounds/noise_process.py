@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epsilometer import validate
+from epsilometer.errors import InvalidInput
 from epsilometer.evidence import as_scores
 
 _SMALLER = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.8, 0.88, 0.94, 0.975])
@@ -40,6 +41,8 @@ class NoiseProcess:
     def add(self, noise: ArrayLike) -> None:
         """One step; of one in which nothing was seen there are no values."""
         values = as_scores("noise", noise) if np.size(noise) else np.zeros(0)
+        if not np.isfinite(values).all():  # one infinity would blind it for ever
+            raise InvalidInput("noise", "infinity", "finite numbers", "leave that step out: add([])")
         self.steps += 1
         squares = float(values @ values)
         self._logs += -len(values) * np.log(_SMALLER) - 0.5 * (_SMALLER**-2 - 1.0) * squares
