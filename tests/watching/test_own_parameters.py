@@ -82,6 +82,9 @@ def test_a_parameter_that_the_script_does_not_know(
     assert watch.verdict.outcome == outcome, watch.verdict
     if outcome == "inconclusive":
         assert "the model itself has no less noise than is stated" in watch.verdict.reason
+        assert "do not refute" not in watch.verdict.reason
+        told = watch.trainings[0].epsilon()
+        assert (told.lower, told.strength) == (None, None)  # nothing is certified of the model
         assert "use --canaries model" in watch.verdict.reason
         assert watch.trainings[0].process.refuted_at is not None
 

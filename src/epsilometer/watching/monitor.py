@@ -92,7 +92,9 @@ class Watched:
         return None if self.own.refuted_at is None else max(at, self.own.refuted_at)
 
     def noise_factor(self) -> float:
-        """The true noise is at most so many times the stated."""
+        """The true noise is at most so many times the stated; canaries that say nothing of the model limit nothing."""
+        if self._unlike:
+            return math.inf
         if self._factor[0] != self.process.steps:
             self._factor = (self.process.steps, self.process.noise_factor())
         return self._factor[1]
@@ -137,12 +139,6 @@ class Watched:
 
     def _doubt(self, doubtful: float) -> str:
         """Why what was not refuted is no pass all the same; empty if it is one."""
-        if self.process.refuted:
-            own = "has no less noise than is stated" if self.own.seen else "could not be looked at"
-            return (
-                f"canaries on an extra parameter refute it at step {self.process.refuted_at}, and the model itself "
-                f"{own}: the script may treat parameters that it does not know unlike its own; use --canaries model"
-            )
         e = self.process.log_e_value
         if e >= -math.log(doubtful):
             return f"the evidence points that way (e-value {e_value(e)}); train longer"
@@ -196,6 +192,11 @@ class Watched:
             f"{self.process.steps} steps do not refute the stated noise multiplier {self._noise()}: the noise is at "
             f"most {self.noise_factor():.3g} × the stated, {sure}{promise}"
         )
+
+    @property
+    def _unlike(self) -> bool:
+        """Do canaries find what the model's own parameters do not show?"""
+        return self.process.refuted and self.refuted_at is None
 
     def _noise(self) -> str:
         low, high = min(self._stated), max(self._stated)
@@ -275,6 +276,13 @@ class Watched:
         """Why there is no verdict; empty if there is one."""
         if self.not_audited:
             return f"not audited, because {self.not_audited}"
+        if self._unlike:
+            own = "has no less noise than is stated" if self.own.seen else "could not be looked at"
+            return (
+                f"canaries on an extra parameter refute the stated noise at step {self.process.refuted_at}, but the "
+                f"model itself {own}: the script may treat parameters that it does not know unlike its own; use "
+                "--canaries model"
+            )
         if self.vacuous:
             return f"{self.vacuous} steps state a noise multiplier of 0, which promises nothing"
         if self.process.steps == 0:
