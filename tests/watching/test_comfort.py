@@ -77,8 +77,6 @@ def tamper(change: Any) -> Any:
     """Between noise and step, the gradient of the first matrix is changed."""
 
     def alter(optimizer: Any) -> None:
-        pre_step = DPOptimizer.pre_step
-
         class Tampering(type(optimizer)):  # type: ignore[misc]
             def step(self, closure: Any = None) -> Any:
                 if self.pre_step():
@@ -86,7 +84,6 @@ def tamper(change: Any) -> Any:
                     return self.original_optimizer.step(closure)
                 return None
 
-        assert pre_step is DPOptimizer.pre_step
         optimizer.__class__ = Tampering
 
     return alter

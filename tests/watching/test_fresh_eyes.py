@@ -198,6 +198,10 @@ def test_state_outside_of_the_optimizer_is_not_disturbed(monkeypatch: pytest.Mon
     assert [len(one.shape) for one in BEFORE] == [2, 1, 2, 1]
     assert seen.watch is not None
     assert "Remembers.add_noise keeps 'BEFORE' outside of the optimizer" in seen.watch.verdict.reason
+    BEFORE.clear()
+    inside = train({"place": "model"}, steps=20)  # as the reason says: only clipping is asked once more there
+    assert inside.watch is not None
+    assert inside.watch.verdict.outcome == "consistent"
 
 
 # Recordings

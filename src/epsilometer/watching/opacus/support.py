@@ -11,15 +11,15 @@ from typing import Any
 import torch
 
 from epsilometer.watching.opacus.randomness import DEVICES
+from epsilometer.watching.settings import MODEL
 
 _PLAIN = (type(None), bool, int, float, str)
 
 
-def why_not(optimizer: Any, module: Any) -> str:
-    """Why steps of this optimizer, as it is now, are not audited; empty if they are."""
-    return (
-        _shared(optimizer) or another_mechanism(optimizer) or _disturbed(optimizer) or _out_of_reach(optimizer, module)
-    )
+def why_not(optimizer: Any, module: Any, place: str) -> str:
+    """Why steps of this optimizer, as it is now, are not audited by canaries there; empty if they are."""
+    another = _shared(optimizer) or another_mechanism(optimizer)
+    return another or _disturbed(optimizer, place) or _out_of_reach(optimizer, module)
 
 
 def _shared(optimizer: Any) -> str:
@@ -42,10 +42,11 @@ def another_mechanism(optimizer: Any) -> str:
     return ""
 
 
-def _disturbed(optimizer: Any) -> str:
-    outside = state_outside(optimizer)
+def _disturbed(optimizer: Any, place: str) -> str:
+    """Canaries of the model go through clipping once more, those on an extra parameter through all of a step."""
+    outside = _state_outside(optimizer, _CLIPPING if place == MODEL else (*_CLIPPING, *_AFTER))
     if outside:
-        return f"{outside}, which canaries could disturb; use --canaries model"
+        return f"{outside}, which canaries could disturb" + ("" if place == MODEL else "; try --canaries model")
     own = _state_of_its_own(optimizer)
     if own:
         return f"{type(optimizer).__name__} keeps state of the script's own ({own}), which canaries could disturb"
@@ -82,14 +83,14 @@ def _state_of_its_own(optimizer: Any) -> str:
     return next(own, "")
 
 
-_METHODS = ("add_noise", "clip_and_accumulate", "accumulate", "scale_grad", "pre_step")
+_CLIPPING, _AFTER = ("clip_and_accumulate", "accumulate"), ("add_noise", "scale_grad", "pre_step")
 _FIXED = (type(None), bool, int, float, complex, str, bytes, tuple, frozenset, type, types.ModuleType)
 _DEPTH = 3  # functions that call functions
 
 
-def state_outside(optimizer: Any) -> str:
+def _state_outside(optimizer: Any, methods: tuple[str, ...]) -> str:
     """Where code of the script's own, on the way of a step, keeps or changes something that is not the optimizer's."""
-    for name in _METHODS:
+    for name in methods:
         method = getattr(optimizer, name, None)
         function = inspect.unwrap(getattr(method, "__func__", method)) if method is not None else None
         found = _changes(function, _DEPTH) if isinstance(function, types.FunctionType) else ""

@@ -57,7 +57,7 @@ class Training:
             own_noise=True,
         )
         self._sink.take(made)
-        reason = why_not(optimizer, self._module())
+        reason = why_not(optimizer, self._module(), self._settings.place)
         if not reason and self._settings.place == MODEL and hasattr(optimizer, "max_grad_norms"):
             reason = (
                 "clipping by layer leaves a canary at one coordinate a part of the norm only; use an extra parameter"
@@ -170,7 +170,7 @@ class Training:
         if not self._settings.canaries:
             self.seen += 1
             return None
-        reason = why_not(optimizer, self._module())
+        reason = why_not(optimizer, self._module(), self._settings.place)
         if reason:
             return self.lose(reason)
         self.seen += 1
@@ -202,7 +202,11 @@ class Training:
     def _insert(self, optimizer: Any, clip: Callable[[], Any]) -> None:
         if optimizer._check_skip_next_step(pop_next=False):
             return
-        if os.getpid() != self._process or not optimizer.params or why_not(optimizer, self._module()):
+        if (
+            os.getpid() != self._process
+            or not optimizer.params
+            or why_not(optimizer, self._module(), self._settings.place)
+        ):
             return
         spots = model.places(optimizer, self._settings.canaries, self._draw)
         self._coins = self._draw.random(sum(len(one.canaries) for one in spots)) < 0.5
