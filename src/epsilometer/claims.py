@@ -49,6 +49,11 @@ class Relation(enum.StrEnum):
             raise unknown_name("relation", value, [r.value for r in cls]) from None
 
 
+def require_claim(claim: object) -> None:
+    """Refuse what is no claim."""
+    validate.instance("claim", claim, Claim, "a claim such as PointClaim(epsilon, delta)")
+
+
 def require_same_relation(first: str, a: Relation, second: str, b: Relation) -> None:
     """Refuse to let statements about different relations meet."""
     if a is not b:
@@ -64,6 +69,7 @@ class Claim(Drawable):
     """A promise about every pair of neighbouring data sets."""
 
     statement: ClassVar[str] = "its trade-off curve"  # what is refuted, if the claim is
+    of_single_steps: ClassVar[bool] = False  # or of the whole training
     relation: Relation
 
     @abstractmethod
@@ -118,6 +124,16 @@ class Claim(Drawable):
         validate.real("fnr", fnr, above=0, below=1, closed="[]")
         return bool(self.max_tpr(fpr, group_size) >= 1.0 - fnr)
 
+    @property
+    def only_delta(self) -> float | None:
+        """The one δ of which it speaks; none for a curve, which speaks of all."""
+        return None
+
+    @property
+    def strongest(self) -> Claim:
+        """What it allows at most, as a claim about error pairs."""
+        return self
+
     def curve(self, label: str = "", says: str = "claim", group_size: int = 1) -> Curve:
         """Its largest true-positive rates as a line."""
         tpr = self.max_tpr(_SHOWN, group_size)
@@ -168,6 +184,10 @@ class PointClaim(Claim):
         shrink = math.exp(-self.epsilon)
         ratio = 1.0 - (delta - self.delta) / (1.0 - self.delta) * (1.0 + shrink)
         return max(0.0, self.epsilon + math.log(ratio)) if ratio > 0 else 0.0
+
+    @property
+    def only_delta(self) -> float:
+        return self.delta
 
     def group(self, size: int) -> PointClaim:
         """The usual point that follows for groups of `size` records; `max_tpr(·, size)` is tighter.
@@ -278,6 +298,7 @@ class StepClaim(Claim):
     """
 
     statement: ClassVar[str] = "what it states of its steps"
+    of_single_steps: ClassVar[bool] = True
     mu: float | tuple[float, ...]  # of every step, or of one after another
     relation: Relation = Relation.ADD_REMOVE
 

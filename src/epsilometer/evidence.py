@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from epsilometer import metrics, validate
 from epsilometer.claims import Floats, Relation
-from epsilometer.errors import InvalidInput
+from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.figures import Drawable, ScoreHistograms
 from epsilometer.metrics import Interval, TruePositives
 from epsilometer.seeds import Stream, seed_of
@@ -44,6 +44,8 @@ class Counts:
     group_size: int = 1
     usual_method: ClassVar[str] = "clopper-pearson"
     has_scores: ClassVar[bool] = False
+    independent: ClassVar[bool] = True
+    directions: ClassVar[tuple[str, ...]] = ("higher",)
 
     def __post_init__(self) -> None:
         for name in ("tp", "fp", "fn", "tn"):
@@ -77,6 +79,14 @@ class Counts:
     def fnr(self) -> float:
         return self.fn / self.in_trials
 
+    @property
+    def trial_count(self) -> int:
+        """The fewest trainings of a world."""
+        return min(self.in_trials, self.out_trials)
+
+    def describe(self) -> str:
+        return f"trainings counted: {self}"
+
     def __str__(self) -> str:
         return f"TP {self.tp}, FP {self.fp}, FN {self.fn}, TN {self.tn}"
 
@@ -105,6 +115,7 @@ class PairedRuns(Drawable):
     usual_method: ClassVar[str] = "exact-rank"
     has_scores: ClassVar[bool] = True
     columns: ClassVar[tuple[str, str]] = ("index", "world")  # of a file, before the score
+    directions: ClassVar[tuple[str, ...]] = ("higher", "lower", "either")  # in which scores may be read
     out_scores: Floats
     in_scores: Floats
     relation: Relation
@@ -160,6 +171,11 @@ class PairedRuns(Drawable):
         sides = ((0, self.out_scores), (1, self.in_scores))
         return self.columns[1], [(world, float(score)) for world, scores in sides for score in scores]
 
+    @property
+    def trial_count(self) -> int:
+        """The fewest trainings of a world."""
+        return min(self.sizes.values())
+
     def describe(self) -> str:
         return f"{len(self.out_scores)} without and {len(self.in_scores)} with the canary"
 
@@ -206,6 +222,8 @@ class CoinFlips(Drawable):
     independent: ClassVar[bool] = False
     first_look: ClassVar[int] = 10
     usual_method: ClassVar[str] = "one-run-point"
+    has_scores: ClassVar[bool] = True
+    directions: ClassVar[tuple[str, ...]] = ("higher", "lower")  # one run cannot pay for trying both
     scores: Floats
     member: Coins
     relation: Relation
@@ -254,6 +272,14 @@ class CoinFlips(Drawable):
     @property
     def sizes(self) -> dict[str, int]:
         return {"out": int((~self.member).sum()), "in": int(self.member.sum())}
+
+    @property
+    def trial_count(self) -> int:
+        return len(self.scores)
+
+    def flipped(self) -> Self:
+        """The same scores read the other way: a lower score means "member"."""
+        return replace(self, scores=-self.scores)
 
     def table(self) -> tuple[str, list[tuple[int, float]]]:
         """The name of the column that says who was in, and (member, score) of each."""
@@ -370,6 +396,12 @@ class Membership(Drawable):
 
 Evidence = PairedRuns | CoinFlips  # what games end in
 KINDS: dict[str, type[Evidence]] = {kind.__name__: kind for kind in (PairedRuns, OneRun, PerStep)}
+
+
+def require_evidence(method: str, evidence: object, kinds: type | tuple[type, ...], needed: str, why: str = "") -> None:
+    """Refuse evidence of another kind than a method is valid for."""
+    if not isinstance(evidence, kinds):
+        raise EvidenceMismatch(f"{method} needs {needed}, got {type(evidence).__name__}{why and ': '}{why}")
 
 
 def toss_coins(seed: int, index: int, canaries: int) -> Coins:

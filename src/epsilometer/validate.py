@@ -67,6 +67,12 @@ def _is_bool(value: object) -> bool:
     return isinstance(value, bool)
 
 
+def instance(argument: str, value: object, kind: type, expected: str, remedy: str = "") -> None:
+    """A value of that class, or of one that inherits it."""
+    if not isinstance(value, kind):
+        raise InvalidInput(argument, value, expected, remedy)
+
+
 def delta(value: object) -> float:
     return real("delta", value, above=0, below=1, closed="[", remedy="a common choice is 1e-5")
 

@@ -125,7 +125,7 @@ def test_it_can_be_told(evidence: Any) -> None:
         (pairs(1.0), {"method": "one-run-point"}, "a method that can test a claim"),
         (pairs(1.0), {"method": "fixed"}, "say ClopperPearson"),
         (pairs(1.0), {"method": ExactRank}, "a method such as ExactRank"),
-        (pairs(1.0), {"method": OneRunPoint()}, "one-run-point takes OneRun, not PairedRuns"),
+        (pairs(1.0), {"method": OneRunPoint()}, "one-run-point needs OneRun, got PairedRuns"),
         (pairs(1.0), {"direction": "left"}, "direction"),
         (pairs(1.0), {"delta": 2.0}, "delta"),
         (pairs(1.0), {"confidence": 1.0}, "confidence"),
@@ -136,7 +136,7 @@ def test_it_can_be_told(evidence: Any) -> None:
         (Counts(9, 1, 1, 9), {"method": "katz-log"}, "a method that can test a claim: clopper-pearson"),
         (Counts(9, 1, 1, 9), {"method": ExactRank()}, "a method that can test a claim: clopper-pearson"),
         (Counts(9, 1, 1, 9), {"direction": "lower"}, "direction = 'lower'"),
-        (PerStep([0.3, 1.5], [0, 1]), {}, "PairedRuns, OneRun or Counts, not by PerStep"),
+        (PerStep([0.3, 1.5], [0, 1]), {}, "PairedRuns, OneRun or Counts, got PerStep"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_judged_is_refused(evidence: Any, settings: dict[str, Any], words: str) -> None:

@@ -6,13 +6,17 @@ accountant takes n randomized responses for one.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
 
 from epsilometer import validate
 from epsilometer.accounting.mechanism import DpSgd
+from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 
 MOST = 10**8  # times that a part may be repeated
@@ -24,9 +28,24 @@ class ExponentialEvent:
     own may."""
 
     epsilon: float
+    of_whole_records: ClassVar[bool] = True  # its ε is of a changed record as well
 
     def __post_init__(self) -> None:
         validate.real("epsilon", self.epsilon, above=0)
+
+    @property
+    def pure(self) -> float:
+        """ε at δ = 0."""
+        return self.epsilon
+
+    def divergences(self, orders: Floats) -> Floats:
+        """Rényi divergences: a range of ε is ε²/8-zCDP (Cesar & Rogers 2021), and ε-DP."""
+        return np.minimum(self.epsilon, orders * self.epsilon**2 / 8.0)
+
+
+def own_event(value: Any) -> ExponentialEvent | None:
+    """The event, if it is one of our own, which accounts for itself."""
+    return value if isinstance(value, ExponentialEvent) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +103,7 @@ class Composition:
 
 def is_event(value: Any) -> bool:
     """Whether it is an event of dp-accounting, or ours."""
-    if isinstance(value, ExponentialEvent):
+    if own_event(value) is not None:
         return True
     import dp_accounting  # half a second: only when it is needed
 
@@ -129,6 +148,6 @@ def _shown(leaf: Any) -> str:
 
 
 def _fields(leaf: Any) -> list[Any]:
-    if isinstance(leaf, ExponentialEvent):
-        return [leaf.epsilon]
+    if own_event(leaf) is not None:
+        return [getattr(leaf, field.name) for field in dataclasses.fields(leaf)]
     return [getattr(leaf, field.name) for field in type(leaf).__attrs_attrs__]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.accounting.events import Composition, ExponentialEvent, sampled_gaussian
+from epsilometer.accounting.events import Composition, own_event, sampled_gaussian
 from epsilometer.accounting.moments import LARGEST_LAMBDA
 from epsilometer.accounting.rdp import ORDERS
 from epsilometer.accounting.renyi import log_moment
@@ -37,8 +37,8 @@ def pld_epsilon(whole: Composition, delta: float, relation: Relation) -> float:
     for leaf, count in _private(whole, relation):
         if leaf is None:
             return math.inf
-        if isinstance(leaf, ExponentialEvent):
-            pure = common.DifferentialPrivacyParameters(leaf.epsilon, 0)
+        if (own := own_event(leaf)) is not None:
+            pure = common.DifferentialPrivacyParameters(own.pure, 0)
             part = pld.from_privacy_parameters(pure, value_discretization_interval=BIN)
         else:
             accountant = PLDAccountant(_neighbours(relation), BIN)
@@ -126,7 +126,9 @@ def _private(whole: Composition, relation: Relation) -> Iterator[tuple[Any, int]
         if relation is Relation.ADD_REMOVE and isinstance(leaf, dp_accounting.RandomizedResponseDpEvent):
             expected = "replace or zero-out for randomized response: one answer more or fewer is seen"
             raise InvalidInput("relation", relation.value, expected)
-        whole_records = isinstance(leaf, ExponentialEvent | dp_accounting.RandomizedResponseDpEvent)
+        own = own_event(leaf)
+        answers = isinstance(leaf, dp_accounting.RandomizedResponseDpEvent)
+        whole_records = answers if own is None else own.of_whole_records
         if relation is Relation.REPLACE and not whole_records:
             remedy = "state noise multipliers under add-remove or zero-out, or pass a DpSgd"
             raise InvalidInput("relation", relation.value, f"one that says what {type(leaf).__name__} is for", remedy)
@@ -141,8 +143,8 @@ def _divergences(whole: Composition, relation: Relation, name: str) -> Floats:
     for leaf, count in _private(whole, relation):
         if leaf is None:
             return np.full(len(ORDERS), np.inf)
-        if isinstance(leaf, ExponentialEvent):  # a range of ε is ε²/8-zCDP (Cesar & Rogers 2021), and ε-DP
-            total += count * np.minimum(leaf.epsilon, ORDERS * leaf.epsilon**2 / 8.0)
+        if (own := own_event(leaf)) is not None:
+            total += count * own.divergences(ORDERS)
             continue
         accountant = RdpAccountant(ORDERS, _neighbours(relation))
         _compose(accountant, leaf, name, relation)
@@ -165,8 +167,8 @@ def _pure(leaf: Any) -> float | None:
     """ε of a part that has one at δ = 0."""
     import dp_accounting
 
-    if isinstance(leaf, ExponentialEvent):
-        return leaf.epsilon
+    if (own := own_event(leaf)) is not None:
+        return own.pure
     if isinstance(leaf, dp_accounting.LaplaceDpEvent):
         return 1.0 / leaf.noise_multiplier if leaf.noise_multiplier > 0 else math.inf
     if isinstance(leaf, dp_accounting.RandomizedResponseDpEvent):

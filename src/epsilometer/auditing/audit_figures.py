@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from epsilometer.accounting import curve
-from epsilometer.bounds import ErrorPair, Kind, Sequential, UnionBound, gaussian_strength
-from epsilometer.claims import Claim, PointClaim, StepClaim
+from epsilometer.bounds import ErrorPair, Kind, UnionBound, gaussian_strength, is_sequential
+from epsilometer.claims import Claim
 from epsilometer.data import Dataset
 from epsilometer.evidence import Evidence, PairedRuns
 from epsilometer.figures import (
@@ -62,7 +62,7 @@ def certified_pairs(result: AuditResult) -> list[ErrorPair]:
     """Limits on both error rates of many thresholds that hold at once with the plan's confidence: what the attack has
     reached with confidence. None where trials are not independent, or chance may have decided how many there are."""
     seen, plan = result.evidence, result.plan
-    if not seen.independent or isinstance(plan.planned_method, Sequential):
+    if not seen.independent or is_sequential(plan.planned_method):
         return []
     return UnionBound().error_pairs(seen.as_pairs(), 1.0 - plan.confidence, gaussian_strength)
 
@@ -107,7 +107,7 @@ def _trade_off(result: AuditResult) -> TradeOff:
 
 
 def _claimed(claim: Claim, group_size: int) -> Curve:
-    if isinstance(claim, StepClaim):  # scores are of single steps then, and so is what is claimed of them
+    if claim.of_single_steps:  # scores are of single steps then, and so is what is claimed of them
         return claim.strongest.curve("claim, of one step")
     return claim.curve("claim", group_size=group_size)
 
@@ -115,7 +115,7 @@ def _claimed(claim: Claim, group_size: int) -> Curve:
 def _theory(result: AuditResult) -> Claim | None:
     """The curve of what the training states of itself, where another one is claimed."""
     plan, upper = result.plan, result.upper_bound
-    comparable = isinstance(plan.claim, PointClaim) and result.evidence.independent
+    comparable = plan.claim.only_delta is not None and result.evidence.independent
     if upper is None or upper.caveat or not comparable:
         return None
     if plan.subject.mechanism is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,11 +19,12 @@ from epsilometer.bounds import (
     clopper_pearson,
     default_method,
     method_named,
+    mirrored,
     refute_curve,
 )
-from epsilometer.claims import Claim
-from epsilometer.errors import EvidenceMismatch, InvalidInput
-from epsilometer.evidence import Counts, OneRun, PairedRuns
+from epsilometer.claims import Claim, require_claim
+from epsilometer.errors import InvalidInput
+from epsilometer.evidence import Counts, OneRun, PairedRuns, require_evidence
 
 MOST_COUNTED = 100_000  # trials per world of which power is simulated, for counts
 Evidence = PairedRuns | OneRun | Counts
@@ -89,21 +90,17 @@ def judge_evidence(
     >>> found.verdict.outcome.value, round(found.lower_bound.epsilon, 2)
     ('violated', 3.44)
     """
-    if not isinstance(claim, Claim):
-        raise InvalidInput("claim", claim, "a claim such as PointClaim(epsilon, delta)")
-    if isinstance(evidence, Counts):
+    require_claim(claim)
+    require_evidence("judge_evidence", evidence, (PairedRuns, OneRun, Counts), "PairedRuns, OneRun or Counts")
+    if not evidence.has_scores:
         if method not in (None, evidence.usual_method):
             raise _untestable(method, evidence)
-        return _by_counts(evidence, claim, delta, confidence, direction)
-    if not isinstance(evidence, PairedRuns | OneRun):
-        raise EvidenceMismatch(f"a claim is judged by PairedRuns, OneRun or Counts, not by {type(evidence).__name__}")
-    chosen = _method(method, evidence)
-    if not isinstance(evidence, chosen.evidence_type):
-        expected = chosen.evidence_type.__name__
-        raise EvidenceMismatch(f"{chosen.name} takes {expected}, not {type(evidence).__name__}")
-    read: PairedRuns | OneRun = evidence
-    if isinstance(evidence, OneRun):
-        read, direction = _turned(evidence, direction), "higher"
+        return _by_counts(cast(Counts, evidence), claim, delta, confidence, direction)
+    read = cast(PairedRuns | OneRun, evidence)
+    chosen = _method(method, read)
+    require_evidence(chosen.name, evidence, chosen.evidence_type, chosen.evidence_type.__name__)
+    if "either" not in evidence.directions:
+        read, direction = _turned(cast(OneRun, evidence), direction), "higher"
     low = chosen.bound(read, delta=delta, confidence=confidence, direction=direction)
     test = chosen.test(read, claim, confidence=confidence, direction=direction)
     return Judgement(evidence, claim, low, test, _verdict(read, test, chosen, direction))
@@ -115,9 +112,8 @@ def methods_for(evidence: Evidence) -> list[str]:
     >>> methods_for(OneRun(scores=[0.3, 1.5], member=[0, 1]))
     ['one-run-point']
     """
-    if not isinstance(evidence, PairedRuns):
-        return [evidence.usual_method]
-    return [entry.name for entry in METHODS.values() if entry.judges and entry.takes(evidence)]
+    able = [entry.name for entry in METHODS.values() if entry.judges and entry.takes(evidence)]
+    return able if evidence.independent and evidence.has_scores else [evidence.usual_method]
 
 
 def _method(method: Method | str | None, evidence: PairedRuns | OneRun) -> Method:
@@ -142,22 +138,22 @@ def _untestable(method: object, evidence: Evidence) -> InvalidInput:
 
 def _turned(run: OneRun, direction: str) -> OneRun:
     """Canaries, so that higher means member. Of two readings, one run can pay for none."""
-    if direction not in ("higher", "lower"):
+    if direction not in run.directions:
         raise InvalidInput("direction", direction, "higher or lower with one run", "say which scores mean member")
-    return run if direction == "higher" else replace(run, scores=-run.scores)
+    return run if direction == "higher" else run.flipped()
 
 
 def _verdict(evidence: PairedRuns | OneRun, test: ClaimTest, method: Method, direction: str) -> Verdict:
     """`decide` reads scores in one direction: the one that was said or, of both, the one in which more is seen."""
-    if isinstance(evidence, OneRun) or direction == "higher" or test.refuted:
+    if direction == "higher" or test.refuted:
         return decide(evidence, test, method)
+    evidence = cast(PairedRuns, evidence)
     turned = evidence.flipped()
     if direction == "either":
         test = replace(test, confidence=(1.0 + test.confidence) / 2.0)  # each direction has half of α
         if attack_strength(turned) <= attack_strength(evidence):
             return decide(evidence, test, method)
-    mirrored = ClopperPearson(method.thresholds.mirrored()) if isinstance(method, ClopperPearson) else method
-    return decide(turned, test, mirrored)
+    return decide(turned, test, mirrored(method))
 
 
 def _by_counts(counts: Counts, claim: Claim, delta: float, confidence: float, direction: str) -> Judgement:

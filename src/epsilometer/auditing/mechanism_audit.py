@@ -58,7 +58,7 @@ def mechanism_plan(
     subject = Releases(released, values, block, deterministic, fault)
     trials = math.ceil(runs / block)
     learning = max(100, min(400_000, runs // 2)) if learning is None else learning
-    at = claim.delta if isinstance(claim, PointClaim) else delta
+    at = delta if claim.only_delta is None else claim.only_delta
     if score is None:
         score = "as-reals" if isinstance(released, CallableMechanism) else "auto"
     return Plan(subject, claim, at, Distinguisher(learning, score), trials, confidence, method, seed)

@@ -86,8 +86,9 @@ def audit(
             stated,
         )
     chosen = _claimed(claim, delta)
+    usual = DELTA if delta is None else delta
     plan = Plan(
-        subject, chosen, chosen.delta if isinstance(chosen, PointClaim) else (DELTA if delta is None else delta),
+        subject, chosen, usual if chosen.only_delta is None else chosen.only_delta,
         _named(adversary, subject), trials, confidence, method, seed,
     )  # fmt: skip
     if out is not None and not subject.safeguards.travels:

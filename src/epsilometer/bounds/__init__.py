@@ -8,8 +8,8 @@ from epsilometer.bounds.curve import largest_noise_multiplier, refute_curve
 from epsilometer.bounds.eprocess import EProcess, eprocess
 from epsilometer.bounds.exact_rank import ExactRank, exact_rank
 from epsilometer.bounds.gaussian import StrengthLimit, gaussian_bound, gaussian_strength_limit, refute_step
-from epsilometer.bounds.method import Method, Sequential
-from epsilometer.bounds.methods import METHODS, default_method, method_as_dict, method_named
+from epsilometer.bounds.method import Method, Sequential, is_sequential
+from epsilometer.bounds.methods import METHODS, default_method, method_as_dict, method_named, mirrored
 from epsilometer.bounds.named_method import NamedMethod
 from epsilometer.bounds.noise_process import NoiseProcess
 from epsilometer.bounds.one_run import Threshold, one_run
@@ -94,10 +94,12 @@ __all__ = [
     "gaussian_bound",
     "gaussian_strength",
     "gaussian_strength_limit",
+    "is_sequential",
     "katz_log",
     "largest_noise_multiplier",
     "method_as_dict",
     "method_named",
+    "mirrored",
     "one_run",
     "one_run_fdp",
     "pool_runs",

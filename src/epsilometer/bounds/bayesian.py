@@ -12,7 +12,7 @@ from epsilometer import validate
 from epsilometer.bounds.clopper_pearson import error_pairs, require_independent_trials
 from epsilometer.bounds.rates import epsilon_from_rates
 from epsilometer.bounds.result import ErrorPair, Kind, LowerBound
-from epsilometer.bounds.thresholds import Fixed, Split, ThresholdStrategy
+from epsilometer.bounds.thresholds import Split, ThresholdStrategy
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, PairedRuns
@@ -94,7 +94,7 @@ def one_test(
     validate.delta(delta)
     require_independent_trials(method, evidence)
     strategy = Split() if thresholds is None and evidence.has_scores else thresholds
-    if not isinstance(strategy, Fixed | Split | None):
+    if strategy is not None and not getattr(strategy, "one_test", False):
         remedy = f"{method} takes counts of one test, chosen without the trials that it counts"
         raise InvalidInput("thresholds", strategy, "Fixed(threshold) or Split()", remedy)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypeVar
+from typing import ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -13,11 +13,11 @@ from epsilometer.bounds.method import MEANING, require_method_input
 from epsilometer.bounds.rates import epsilon_from_rates, gaussian_strength
 from epsilometer.bounds.result import ClaimTest, ErrorPair, Kind, LowerBound
 from epsilometer.bounds.simulated_audits import share_refuted
-from epsilometer.bounds.thresholds import Objective, Split, ThresholdStrategy, UnionBound, certified_pair
+from epsilometer.bounds.thresholds import Objective, ThresholdStrategy, UnionBound, certified_pair
 from epsilometer.bounds.ties import Draws
 from epsilometer.claims import Claim, Floats, require_same_relation
-from epsilometer.errors import EvidenceMismatch, InvalidInput
-from epsilometer.evidence import Counts, PairedRuns
+from epsilometer.errors import InvalidInput
+from epsilometer.evidence import Counts, PairedRuns, require_evidence
 
 Found = TypeVar("Found", LowerBound, ClaimTest)
 
@@ -73,11 +73,15 @@ def limits(pairs: list[ErrorPair]) -> tuple[Floats, Floats]:
 
 def require_independent_trials(method: str, evidence: object) -> None:
     """Refuse evidence of another kind."""
-    if not isinstance(evidence, PairedRuns | Counts):
-        raise EvidenceMismatch(
-            f"{method} needs independent trials (PairedRuns or Counts), got {type(evidence).__name__}: canaries of "
-            f"one run and natural records are not independent; use a bound made for them"
-        )
+    why = "canaries of one run and natural records are not independent; use a bound made for them"
+    require_evidence(method, evidence, (PairedRuns, Counts), "independent trials (PairedRuns or Counts)", why)
+
+
+def require_nothing_chosen(argument: str, value: object, direction: str) -> None:
+    """Counts come from one test: there is nothing left to choose."""
+    if value is not None or direction != "higher":
+        argument, value = ("direction", direction) if value is None else (argument, value)
+        raise InvalidInput(argument, value, "nothing of the kind with counts", "counts already come from a chosen test")
 
 
 def refute_counts(counts: Counts, claim: Claim, confidence: float = 0.95) -> ClaimTest:
@@ -164,17 +168,14 @@ def error_pairs(
 ) -> tuple[list[ErrorPair], Kind, str]:
     """Error pairs whose limits hold at once with `confidence`, their kind, and the method's name."""
     alpha = 1.0 - validate.confidence(confidence)
-    if isinstance(evidence, Counts):
-        if thresholds is not None or direction != "higher":
-            argument, value = ("direction", direction) if thresholds is None else ("thresholds", thresholds)
-            expected = "nothing of the kind with counts"
-            raise InvalidInput(argument, value, expected, "counts already come from a chosen test")
-        return [certified_pair(None, evidence, alpha)], Kind.CERTIFIED, "clopper-pearson (counts)"
+    if not evidence.has_scores:
+        require_nothing_chosen("thresholds", thresholds, direction)
+        return [certified_pair(None, cast(Counts, evidence), alpha)], Kind.CERTIFIED, "clopper-pearson (counts)"
     strategy = UnionBound() if thresholds is None else thresholds
     if isinstance(strategy, type) or not hasattr(strategy, "error_pairs"):
         raise InvalidInput("thresholds", strategy, "a strategy such as Split() or UnionBound()")
     pairs: list[ErrorPair] = []
-    for part in require_method_input("clopper_pearson", evidence, confidence, direction):
+    for part in require_method_input("clopper_pearson", cast(PairedRuns, evidence), confidence, direction):
         used = strategy if part.higher else strategy.mirrored()
         found = used.error_pairs(part.evidence, part.alpha, objective)
         pairs += found if part.higher else [_turned(pair) for pair in found]
@@ -188,10 +189,13 @@ def _by_draws(
     judge: Callable[[ThresholdStrategy | None, float], Found],
 ) -> tuple[Draws, list[Found]]:
     """What each draw of a strategy that draws finds, at its share of α; others do not draw."""
-    if isinstance(thresholds, Split) and isinstance(evidence, PairedRuns):
-        draws, strategies = thresholds.several(evidence)
-        return draws, [judge(one, 1.0 - draws.price * (1.0 - validate.confidence(confidence))) for one in strategies]
-    return Draws(), [judge(thresholds, confidence)]
+    several = None if isinstance(thresholds, type) else getattr(thresholds, "several", None)
+    if several is None or not evidence.has_scores:  # who may not say so, is refused where it is used
+        return Draws(), [judge(thresholds, confidence)]
+    draws, strategies = several(evidence)
+    if len(strategies) == 1:
+        return draws, [judge(strategies[0], confidence)]
+    return draws, [judge(one, 1.0 - draws.price * (1.0 - validate.confidence(confidence))) for one in strategies]
 
 
 def _turned(pair: ErrorPair) -> ErrorPair:

@@ -12,7 +12,8 @@ from scipy import special
 from epsilometer import validate
 from epsilometer.bounds.result import Kind, LowerBound
 from epsilometer.claims import Floats, Relation
-from epsilometer.errors import EvidenceMismatch, InvalidInput
+from epsilometer.errors import InvalidInput
+from epsilometer.evidence import require_evidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +76,7 @@ def cosine_canaries(evidence: Cosines, *, delta: float, same_spread: bool = Fals
     >>> print(cosine_canaries(Cosines([0.011, 0.009, 0.031, 0.0], dimension=10_000), delta=1e-5))
     ε ≈ 13.399 at δ = 1e-05 (add-remove): an estimate, not a bound; cosine canaries, Gaussian fit
     """
-    if not isinstance(evidence, Cosines):
-        raise EvidenceMismatch(f"cosine_canaries needs Cosines, got {type(evidence).__name__}")
+    require_evidence("cosine_canaries", evidence, Cosines, "Cosines")
     seen, others = evidence.observed, evidence.unobserved
     at, by = (0.0, evidence.dimension**-0.5) if others is None else (float(others.mean()), float(others.std(ddof=1)))
     proof = GaussianFit(len(seen), at, by, float(seen.mean()), by if same_spread else float(seen.std(ddof=1)))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 
 from epsilometer import validate
-from epsilometer.bounds.clopper_pearson import refute_counts, require_independent_trials
+from epsilometer.bounds.clopper_pearson import refute_counts, require_independent_trials, require_nothing_chosen
 from epsilometer.bounds.exact_rank import ExactRank
 from epsilometer.bounds.method import Method, Refuter
 from epsilometer.bounds.result import ClaimTest, NoiseLimit
-from epsilometer.claims import Claim, require_same_relation
+from epsilometer.claims import Claim, require_claim, require_same_relation
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, PairedRuns
 
@@ -35,18 +36,14 @@ def refute_curve(
     True
     """
     require_independent_trials("refute_curve", evidence)
-    if not isinstance(claim, Claim):
-        raise InvalidInput("claim", claim, "a claim such as PointClaim(epsilon, delta)")
+    require_claim(claim)
     require_same_relation("the claim", claim.relation, "the evidence", evidence.relation)
-    if isinstance(evidence, Counts):
-        if method is not None or direction != "higher":
-            argument, value = ("direction", direction) if method is None else ("method", method)
-            expected = "nothing of the kind with counts"
-            raise InvalidInput(argument, value, expected, "counts already come from a chosen test")
-        return refute_counts(evidence, claim, confidence)
+    if not evidence.has_scores:
+        require_nothing_chosen("method", method, direction)
+        return refute_counts(cast(Counts, evidence), claim, confidence)
     if isinstance(method, type) or not (method is None or hasattr(method, "test")):
         raise InvalidInput("method", method, "a method such as ExactRank()")
-    return (method or ExactRank()).test(evidence, claim, confidence=confidence, direction=direction)
+    return (method or ExactRank()).test(cast(PairedRuns, evidence), claim, confidence=confidence, direction=direction)
 
 
 def largest_noise_multiplier(

@@ -32,7 +32,7 @@ from epsilometer.bounds.result import ClaimTest, Kind, LowerBound, RankSumTest, 
 from epsilometer.bounds.simulation import most_hits
 from epsilometer.bounds.simulation import p_value as simulated_p_value
 from epsilometer.bounds.ties import break_ties
-from epsilometer.claims import Claim, Floats, PointClaim, require_same_relation
+from epsilometer.claims import Claim, Floats, require_same_relation
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, PairedRuns
 
@@ -220,7 +220,7 @@ class ExactRank:
     def _adds_up(self, claim: Claim, alpha: float) -> bool:
         """Whether all ranks are tested together: curves, unless a rank is planned or α too small to simulate."""
         simulates = self.calibrated and most_hits(self.simulations, alpha) >= FEWEST_HITS
-        return self.rank is None and simulates and not isinstance(claim, PointClaim)
+        return self.rank is None and simulates and claim.only_delta is None
 
     def _p_value(
         self, ranks: Ranks, family: Family, strength: float, claim: Claim, group_size: int, alpha: float

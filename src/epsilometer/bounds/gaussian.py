@@ -7,19 +7,19 @@ fixes a whole curve, so that ε at any δ follows, also at a δ far beyond what 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
 from epsilometer import validate
 from epsilometer.bounds.curve import largest_noise_multiplier, refute_curve
 from epsilometer.bounds.exact_rank import ExactRank
-from epsilometer.bounds.method import Method, Sequential
+from epsilometer.bounds.method import Method, is_sequential
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
 from epsilometer.claims import Claim, GaussianClaim
-from epsilometer.errors import EvidenceMismatch, InvalidInput
-from epsilometer.evidence import Counts, PairedRuns, PerStep
+from epsilometer.errors import InvalidInput
+from epsilometer.evidence import Counts, PairedRuns, PerStep, require_evidence
 
 NAME = "gaussian"
 MIDDLE = 0.3  # where single steps are told apart: the share of out-scores above
@@ -61,12 +61,13 @@ def gaussian_strength_limit(
     >>> gaussian_strength_limit(Counts(tp=60, fp=5, fn=40, tn=95))
     StrengthLimit(μ ≥ 1.204 from 200 scores, 0.95 confidence, clopper-pearson (counts))
     """
-    if isinstance(method, Sequential):
+    if method is not None and is_sequential(method):
         raise InvalidInput("method", method.name, "a method whose refutations are nested, such as ExactRank()")
-    if isinstance(evidence, PerStep):
-        validate.confidence(confidence)
+    validate.confidence(confidence)
+    of_steps = _is_of_steps(evidence)
+    if of_steps:
         if not all(evidence.sizes.values()):  # all coins fell on one side
-            return StrengthLimit(0.0, confidence, "no two kinds of steps", Kind.FAMILY, len(evidence.scores))
+            return StrengthLimit(0.0, confidence, "no two kinds of steps", Kind.FAMILY, evidence.trial_count)
         method = method or _middle(evidence)
     pairs = _as_pairs(evidence)
     limit = largest_noise_multiplier(
@@ -78,7 +79,7 @@ def gaussian_strength_limit(
         relative_tolerance=1e-3,
     )
     mu = 0.0 if np.isinf(limit.noise_multiplier) else 1.0 / limit.noise_multiplier
-    kind = Kind.FAMILY if isinstance(evidence, PerStep) else limit.kind
+    kind = Kind.FAMILY if of_steps else limit.kind
     return StrengthLimit(mu, confidence, limit.method, kind, sum(pairs.sizes.values()))
 
 
@@ -102,7 +103,7 @@ def gaussian_bound(
     validate.delta(delta)
     if delta == 0 and composed is None:
         raise InvalidInput("delta", delta, "above 0: a Gaussian mechanism has no ε at δ = 0", "a common choice is 1e-5")
-    if (composed is not None) != isinstance(evidence, PerStep):
+    if (composed is not None) != _is_of_steps(evidence):
         expected = "a function from the μ of a step to ε, for the scores of single steps and for these only"
         raise InvalidInput("composed", composed, expected)
     limit = gaussian_strength_limit(evidence, confidence=confidence, method=method, direction=direction)
@@ -127,18 +128,17 @@ def refute_step(
     return ClaimTest(test.refuted, claim, confidence, test.method, Kind.FAMILY, test.proof, test.claimed_tpr)
 
 
-def _middle(evidence: PerStep) -> ExactRank:
+def _is_of_steps(evidence: PairedRuns | Counts | PerStep) -> bool:
+    needed = "independent trials (PairedRuns, Counts) or single steps (PerStep)"
+    require_evidence(NAME, evidence, (PairedRuns, Counts, PerStep), needed)
+    return not evidence.independent
+
+
+def _middle(evidence: PairedRuns | Counts | PerStep) -> ExactRank:
     return ExactRank(rank=max(1, round(MIDDLE * evidence.sizes["out"])), calibrated=False)
 
 
-def _as_pairs(evidence: object) -> PairedRuns | Counts:
-    if isinstance(evidence, PerStep):
-        return PairedRuns(
-            evidence.scores[~evidence.member], evidence.scores[evidence.member], evidence.relation, evidence.group_size
-        )
-    if not isinstance(evidence, PairedRuns | Counts):
-        raise EvidenceMismatch(
-            f"{NAME} needs independent trials (PairedRuns, Counts) or single steps (PerStep), "
-            f"got {type(evidence).__name__}"
-        )
-    return evidence
+def _as_pairs(evidence: PairedRuns | Counts | PerStep) -> PairedRuns | Counts:
+    if _is_of_steps(evidence):
+        return replace(cast(PerStep, evidence).as_pairs(), group_size=evidence.group_size)
+    return cast(PairedRuns | Counts, evidence)

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from epsilometer import validate
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound, Proof
 from epsilometer.claims import Claim
-from epsilometer.errors import EvidenceMismatch, unknown_name
-from epsilometer.evidence import PairedRuns
+from epsilometer.errors import unknown_name
+from epsilometer.evidence import PairedRuns, require_evidence
 
 MEANING = {"higher": "", "lower": ", lower scores mean member", "either": ", both directions tried"}
 
@@ -57,6 +57,11 @@ class Sequential(Protocol):
     def enough(self, evidence: Any, claim: Claim, delta: float, confidence: float) -> bool: ...
 
 
+def is_sequential(method: object) -> bool:
+    """Whether it may look at any time; others look once, at all of the trials that were planned."""
+    return isinstance(method, Sequential)
+
+
 @dataclass(frozen=True)
 class OneWay:
     """Scores to be read in one direction, and the share of α that this reading gets."""
@@ -66,12 +71,9 @@ class OneWay:
     higher: bool  # whether that is also so in the scores as they were given
 
 
-def require_method_input(method: str, evidence: object, confidence: float, direction: str) -> list[OneWay]:
+def require_method_input(method: str, evidence: PairedRuns, confidence: float, direction: str) -> list[OneWay]:
     """The readings of the scores that `direction` asks for; everything else is refused."""
-    if not isinstance(evidence, PairedRuns):
-        raise EvidenceMismatch(
-            f"{method} needs the scores of independent trials (PairedRuns), got {type(evidence).__name__}"
-        )
+    require_evidence(method, evidence, PairedRuns, "the scores of independent trials (PairedRuns)")
     alpha = 1.0 - validate.confidence(confidence)
     if direction not in MEANING:
         raise unknown_name("direction", direction, MEANING)

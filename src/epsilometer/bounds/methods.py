@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass, replace
 from typing import Any
 
 from epsilometer.bounds.bayesian import bayesian
@@ -118,9 +118,18 @@ def method_named(name: str, threshold: float | None = None, seed: int = 0) -> Me
     return known.method(Settings(threshold=threshold, seed=seed))
 
 
+def mirrored(method: Method) -> Method:
+    """The same method for scores whose sign was turned; those by ranks are their own."""
+    parts = {name: getattr(method, name) for name in getattr(method, "__dataclass_fields__", {})}
+    turned = {name: part.mirrored() for name, part in parts.items() if hasattr(part, "mirrored")}
+    return replace(method, **turned) if turned else method  # type: ignore[type-var]
+
+
 def method_as_dict(method: Method) -> dict[str, Any]:
     """A method with its settings as plain data."""
     settings = asdict(method)  # type: ignore[call-overload]
-    if isinstance(method, ClopperPearson):
-        settings = {"thresholds": {"name": method.thresholds.name, **settings["thresholds"]}}
+    for key in settings:
+        part = getattr(method, key)
+        if is_dataclass(part) and hasattr(part, "name"):  # a strategy
+            settings[key] = {"name": part.name, **settings[key]}
     return {"name": method.name, **settings}

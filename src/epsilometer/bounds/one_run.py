@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,8 @@ from scipy import special
 from epsilometer import validate
 from epsilometer.bounds.result import Guesses, Kind, LowerBound
 from epsilometer.claims import Floats, PointClaim
-from epsilometer.errors import EvidenceMismatch, InvalidInput
-from epsilometer.evidence import OneRun
+from epsilometer.errors import InvalidInput
+from epsilometer.evidence import OneRun, require_evidence
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,49 @@ class Threshold:
     """Every canary is guessed: "in" iff its score is above `value`, which was chosen beforehand."""
 
     value: float
+    name: ClassVar[str] = "threshold"
 
     def __post_init__(self) -> None:
         validate.real("threshold", self.value, closed="[]")
+
+    def guessed(self, evidence: OneRun) -> list[tuple[Guesses, float]]:
+        right = (evidence.scores > self.value) == evidence.member
+        canaries = len(evidence.scores)
+        return [(Guesses(canaries, canaries, int(right.sum())), 1.0)]
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """The highest scores are guessed "in" and the lowest "out", as many as was said; or a grid that is paid for."""
+
+    guesses: int | tuple[int, int] | None
+
+    @property
+    def name(self) -> str:
+        return "union-bound" if self.guesses is None else "fixed"
+
+    def guessed(self, evidence: OneRun) -> list[tuple[Guesses, float]]:
+        """Equal scores must be guessed without knowledge of the coins, which the order of a file has if somebody sorted
+        it by membership. A random choice among them would do, if it were drawn anew each time; but an audit must give
+        the same result whenever it is judged. So nothing is drawn. Where the last guess falls among equal scores, so
+        many of them count as right as a random choice exceeds with probability 1 − LUCK at least, and α shrinks to
+        (1 − LUCK)·α: what is refuted then, random choices would refute with probability 1 − LUCK each time, and they
+        err with that α at most. Where the order is known to have nothing to do with the coins (`in_order`), it decides.
+        """
+        canaries = len(evidence.scores)
+        numbers = _numbers_of_guesses(self.guesses, canaries)
+        if evidence.in_order:
+            member = evidence.member[np.argsort(evidence.scores, kind="stable")]
+            ins, outs = (np.concatenate([[0], np.cumsum(hits)]) for hits in (member[::-1], ~member))
+            return [(Guesses(canaries, k + j, int(ins[k] + outs[j])), share) for (k, j), share in numbers.items()]
+        ends = [_End(-evidence.scores, evidence.member), _End(evidence.scores, ~evidence.member)]
+        found = []
+        for pair, share in numbers.items():
+            split = [end.splits(count) for end, count in zip(ends, pair, strict=True)]
+            luck = LUCK / max(1, sum(split))
+            right = sum(end.right(count, luck) for end, count in zip(ends, pair, strict=True))
+            found.append((Guesses(canaries, sum(pair), right), (1.0 - LUCK) * share if any(split) else share))
+        return found
 
 
 # How many guesses; how many "in" and "out"; all, by a threshold; or a grid that is paid for.
@@ -159,37 +200,10 @@ def _epsilon(counts: Guesses, delta: float, alpha: float, size: int) -> float:
 
 
 def guessed(method: str, evidence: OneRun, plan: Plan) -> list[tuple[Guesses, float]]:
-    """How many guesses are right, for each number of guesses that the plan allows, and its share of α.
-
-    Equal scores must be guessed without knowledge of the coins, which the order of a file has if somebody sorted it by
-    membership. A random choice among them would do, if it were drawn anew each time; but an audit must give the same
-    result whenever it is judged. So nothing is drawn. Where the last guess falls among equal scores, so many of them
-    count as right as a random choice exceeds with probability 1 − LUCK at least, and α shrinks to (1 − LUCK)·α: what is
-    refuted then, random choices would refute with probability 1 − LUCK each time, and they err with that α at most.
-    Where the order is known to have nothing to do with the coins (`in_order`), it decides.
-    """
-    if not isinstance(evidence, OneRun):
-        raise EvidenceMismatch(
-            f"{method} needs the canaries of one run (OneRun), got {type(evidence).__name__}: scores without a coin "
-            f"for each canary prove nothing here; use a bound made for them"
-        )
-    canaries = len(evidence.scores)
-    if isinstance(plan, Threshold):
-        right = (evidence.scores > plan.value) == evidence.member
-        return [(Guesses(canaries, canaries, int(right.sum())), 1.0)]
-    numbers = _numbers_of_guesses(plan, canaries)
-    if evidence.in_order:
-        member = evidence.member[np.argsort(evidence.scores, kind="stable")]
-        ins, outs = (np.concatenate([[0], np.cumsum(hits)]) for hits in (member[::-1], ~member))
-        return [(Guesses(canaries, k + j, int(ins[k] + outs[j])), share) for (k, j), share in numbers.items()]
-    ends = [_End(-evidence.scores, evidence.member), _End(evidence.scores, ~evidence.member)]
-    found = []
-    for pair, share in numbers.items():
-        split = [end.splits(count) for end, count in zip(ends, pair, strict=True)]
-        luck = LUCK / max(1, sum(split))
-        right = sum(end.right(count, luck) for end, count in zip(ends, pair, strict=True))
-        found.append((Guesses(canaries, sum(pair), right), (1.0 - LUCK) * share if any(split) else share))
-    return found
+    """How many guesses are right, for each number of guesses that the plan allows, and its share of α."""
+    why = "scores without a coin for each canary prove nothing here; use a bound made for them"
+    require_evidence(method, evidence, OneRun, "the canaries of one run (OneRun)", why)
+    return _strategy(plan).guessed(evidence)
 
 
 class _End:
@@ -237,9 +251,11 @@ def _fewest(size: int, wanted: int, taken: int, luck: float) -> int:
 
 
 def strategy_name(plan: Plan) -> str:
-    if isinstance(plan, Threshold):
-        return "threshold"
-    return "union-bound" if plan is None else "fixed"
+    return _strategy(plan).name
+
+
+def _strategy(plan: Plan) -> Threshold | _Numbers:
+    return plan if isinstance(plan, Threshold) else _Numbers(plan)
 
 
 def _numbers_of_guesses(plan: int | tuple[int, int] | None, canaries: int) -> dict[tuple[int, int], float]:

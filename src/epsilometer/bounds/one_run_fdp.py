@@ -12,7 +12,7 @@ from scipy import special
 from epsilometer import validate
 from epsilometer.bounds.one_run import Plan, check_counts, guessed, strategy_name
 from epsilometer.bounds.result import ClaimTest, Guesses, Kind, LowerBound
-from epsilometer.claims import Claim, CurveClaim, GaussianClaim, PointClaim, require_same_relation
+from epsilometer.claims import Claim, CurveClaim, GaussianClaim, PointClaim, require_claim, require_same_relation
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import OneRun
 
@@ -70,8 +70,7 @@ def refute_one_run(evidence: OneRun, claim: Claim, *, confidence: float = 0.95, 
     True
     """
     alpha = 1.0 - validate.confidence(confidence)
-    if not isinstance(claim, Claim):
-        raise InvalidInput("claim", claim, "a claim such as PointClaim(epsilon, delta)")
+    require_claim(claim)
     found = guessed("refute_one_run", evidence, guesses)
     require_same_relation("the claim", claim.relation, "the evidence", evidence.relation)
     needed = [_needed_probability(claim, g, share * alpha, evidence.group_size) for g, share in found]

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from epsilometer import validate
-from epsilometer.bounds.one_run import Threshold
+from epsilometer.bounds.one_run import Threshold, strategy_name
 from epsilometer.bounds.one_run_fdp import one_run_fdp, refute_one_run
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
 from epsilometer.claims import Claim
@@ -31,7 +31,7 @@ class OneRunPoint:
     evidence_type: ClassVar[type] = OneRun
 
     def __post_init__(self) -> None:
-        if self.guesses is not None and not isinstance(self.guesses, Threshold):
+        if strategy_name(self.guesses) == "fixed":
             validate.whole("guesses", self.guesses, least=1)
         validate.whole("seed", self.seed, least=0)
 
@@ -62,7 +62,7 @@ class OneRunPoint:
         """
         rng = np.random.default_rng(self.seed)
         canaries, refuted = out_trials + in_trials, 0
-        judge = replace(self, guesses=canaries) if isinstance(self.guesses, Threshold) else self
+        judge = replace(self, guesses=canaries) if strategy_name(self.guesses) == Threshold.name else self
         for _ in range(repetitions):
             coins = rng.random(canaries) < 0.5
             places = rng.random(canaries)

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import special
 
 from epsilometer.bounds.rates import epsilon_from_rates
-from epsilometer.claims import Claim, Floats, PointClaim, group_max_tpr
+from epsilometer.claims import Claim, Floats, group_max_tpr
 from epsilometer.evidence import PairedRuns
 
 # What is integrated grows with the rate. So the sum of each cell's probability times the value at its upper end is
@@ -83,7 +83,7 @@ class Gaussians:
 
 def family_of(claim: Claim, group_size: int) -> Points | Gaussians:
     """By what the ranks' findings are graded when that claim is tested; any family gives a valid test."""
-    return Points(claim.delta, group_size) if isinstance(claim, PointClaim) else Gaussians()
+    return Gaussians() if claim.only_delta is None else Points(claim.only_delta, group_size)
 
 
 @dataclass(frozen=True)

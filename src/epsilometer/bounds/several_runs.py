@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from epsilometer.claims import require_same_relation
-from epsilometer.errors import EvidenceMismatch, InvalidInput
-from epsilometer.evidence import OneRun
+from epsilometer.errors import InvalidInput
+from epsilometer.evidence import OneRun, require_evidence
 
 
 def pool_runs(runs: Iterable[OneRun]) -> OneRun:
@@ -31,8 +31,7 @@ def pool_runs(runs: Iterable[OneRun]) -> OneRun:
     if not given:
         raise InvalidInput("runs", given, "at least one run")
     for run in given:
-        if not isinstance(run, OneRun):
-            raise EvidenceMismatch(f"pool_runs needs the canaries of runs (OneRun), got {type(run).__name__}")
+        require_evidence("pool_runs", run, OneRun, "the canaries of runs (OneRun)")
     first = given[0]
     for i, run in enumerate(given[1:], start=1):
         require_same_relation("run 0", first.relation, f"run {i}", run.relation)

@@ -13,7 +13,7 @@ from epsilometer import validate
 from epsilometer.bounds.rank_pairs import order_statistics, rank_grid
 from epsilometer.bounds.result import ErrorPair, Kind
 from epsilometer.bounds.simulation import most_hits
-from epsilometer.bounds.thresholds import Objective
+from epsilometer.bounds.thresholds import DrawsNothing, Objective
 from epsilometer.claims import Floats
 from epsilometer.evidence import Counts, PairedRuns
 
@@ -21,7 +21,7 @@ MOST_RANKS = 64  # ranks between those get the limit of the next
 
 
 @dataclass(frozen=True)
-class Simultaneous:
+class Simultaneous(DrawsNothing):
     """Equal-local-level bands: each world's order statistics are Beta distributed, and all limits share one level.
 
     The level is the largest at which, with probability 1 − α/2 for each world, no limit fails anywhere; it is found
@@ -33,6 +33,7 @@ class Simultaneous:
     seed: int = 0
     kind: ClassVar[Kind] = Kind.CERTIFIED
     name: ClassVar[str] = "simultaneous"
+    one_test: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         validate.whole("simulations", self.simulations, least=999, most=10**6)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -33,8 +33,12 @@ class ThresholdStrategy(Protocol):
 
     kind: ClassVar[Kind]
     name: ClassVar[str]
+    one_test: ClassVar[bool]  # whether it gives one test, chosen without the trials that it counts
 
     def error_pairs(self, evidence: PairedRuns, alpha: float, objective: Objective) -> list[ErrorPair]: ...
+
+    def several(self, evidence: PairedRuns) -> tuple[Draws, tuple[ThresholdStrategy, ...]]:
+        """What decides together about this evidence: the strategy, or several draws of one that draws."""
 
     def mirrored(self) -> ThresholdStrategy:
         """The same strategy for scores whose sign was turned."""
@@ -50,13 +54,21 @@ def certified_pair(threshold: float | None, counts: Counts, alpha: float) -> Err
     return ErrorPair(threshold, counts, fpr_high, fnr_high)
 
 
+class DrawsNothing:
+    """A strategy that finds the same whenever it is asked."""
+
+    def several(self, evidence: PairedRuns) -> tuple[Draws, tuple[Self, ...]]:
+        return Draws(), (self,)
+
+
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(DrawsNothing):
     """A threshold that was chosen without looking at these scores."""
 
     threshold: float
     kind: ClassVar[Kind] = Kind.CERTIFIED
     name: ClassVar[str] = "fixed"
+    one_test: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         validate.real("threshold", self.threshold, closed="[]")
@@ -84,6 +96,7 @@ class Split:
     draw: int = 0
     kind: ClassVar[Kind] = Kind.CERTIFIED
     name: ClassVar[str] = "split"
+    one_test: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         validate.real("fraction", self.fraction, above=0, below=1, remedy="0.5 chooses on half of the trials")
@@ -120,7 +133,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class UnionBound:
+class UnionBound(DrawsNothing):
     """Several thresholds, each at its share of α; by default ranks of the scores that are fixed beforehand.
 
     Half of the default candidates are ranks from the top of the out-world's scores, half from the bottom of
@@ -133,6 +146,7 @@ class UnionBound:
     thresholds: tuple[float, ...] | None = None
     kind: ClassVar[Kind] = Kind.CERTIFIED
     name: ClassVar[str] = "union-bound"
+    one_test: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         validate.whole("candidates", self.candidates, least=2)
@@ -164,11 +178,12 @@ class UnionBound:
 
 
 @dataclass(frozen=True)
-class BestOnSame:
+class BestOnSame(DrawsNothing):
     """The best threshold on the very scores that measure it: too good to be true, hence an estimate."""
 
     kind: ClassVar[Kind] = Kind.ESTIMATE
     name: ClassVar[str] = "best-on-same"
+    one_test: ClassVar[bool] = False
 
     def error_pairs(self, evidence: PairedRuns, alpha: float, objective: Objective) -> list[ErrorPair]:
         return [_best_pair(evidence, alpha, objective)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from epsilometer.cli.columns import LOSS, Columns
 from epsilometer.cli.parquet import is_parquet, read_parquet
@@ -129,19 +129,15 @@ def _reversed(found: Given, direction: str) -> list[str]:
     by_loss = found.columns is not None and found.columns.score_name == LOSS
     known = "call the column score" if by_loss else f"say --direction {seen}"
     text = f"{said} must mean member, but members score {seen} here: if that was known before any score, {known}"
-    if isinstance(found.evidence, PairedRuns):
+    if "either" in found.evidence.directions:
         text += "; if it was not, --direction either tries both and pays for the choice"
     return [text]
 
 
 def _as_pairs(evidence: Evidence) -> PairedRuns | None:
     """Scores apart by who was in, enough of them to see a direction; for looking only."""
-    if isinstance(evidence, PairedRuns):
-        outs, ins = evidence.out_scores, evidence.in_scores
-    elif isinstance(evidence, OneRun):
-        outs, ins = evidence.scores[~evidence.member], evidence.scores[evidence.member]
-    else:
+    if not evidence.has_scores or not all(evidence.sizes.values()):
         return None
-    if not (len(outs) and len(ins)):
-        return None
+    pairs = cast("PairedRuns | OneRun", evidence).as_pairs()
+    outs, ins = pairs.out_scores, pairs.in_scores
     return PairedRuns(outs[:: 1 + len(outs) // ENOUGH_TO_SEE], ins[:: 1 + len(ins) // ENOUGH_TO_SEE])

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from epsilometer import validate
 from epsilometer.errors import InvalidInput
-from epsilometer.evidence import Counts, OneRun
 
 if TYPE_CHECKING:
     from epsilometer.auditing import Judgement
@@ -99,8 +98,8 @@ def found_by(
         name=source,
         key=hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16],
         lower=low,
-        trials=_described(evidence),
-        trial_count=_counted(evidence),
+        trials=evidence.describe(),
+        trial_count=evidence.trial_count,
         threat_model="that of whoever made the scores: this program has seen nothing but them",
         command=command,
         headline=headline_for(low, judgement),
@@ -122,17 +121,6 @@ def found_by(
     )
 
 
-def _described(evidence: Evidence) -> str:
-    return f"trainings counted: {evidence}" if isinstance(evidence, Counts) else evidence.describe()
-
-
-def _counted(evidence: Evidence) -> int:
-    """The fewest trainings of a world; or the canaries of one."""
-    if isinstance(evidence, Counts):
-        return min(evidence.out_trials, evidence.in_trials)
-    return len(evidence.scores) if isinstance(evidence, OneRun) else min(evidence.sizes.values())
-
-
 def _method(name: str | None, evidence: Evidence, settings: Settings) -> Method | None:
     """The method behind a bound, none for counts; some bounds have none that could test a claim."""
     from epsilometer.auditing import methods_for
@@ -145,18 +133,18 @@ def _method(name: str | None, evidence: Evidence, settings: Settings) -> Method 
         bound_named(name, evidence, settings)  # refuses names of no bound, and bounds of other evidence
         remedy = "leave out the claim to have its bound alone"
         raise InvalidInput("--method", name, f"a method that can test a claim: {', '.join(able)}", remedy)
-    if isinstance(evidence, Counts):
+    if not evidence.has_scores:
         return None
-    if isinstance(evidence, OneRun):
-        return OneRunPoint(_guesses(evidence, settings), settings.seed)
+    if chosen == OneRunPoint.name:
+        return OneRunPoint(_guesses(evidence.trial_count, settings), settings.seed)
     threshold = settings.threshold if METHODS[chosen].needs_threshold else None
     return METHODS[chosen].method(replace(settings, threshold=threshold))
 
 
-def _guesses(run: OneRun, settings: Settings) -> int | Threshold | None:
+def _guesses(canaries: int, settings: Settings) -> int | Threshold | None:
     """How many canaries are guessed; refused here, where it is known how many there are."""
     assert not isinstance(settings.guesses, tuple)
     if isinstance(settings.guesses, int):
         remedy = "each canary is guessed at most once"
-        validate.whole("guesses", settings.guesses, least=1, most=len(run.scores), remedy=remedy)
+        validate.whole("guesses", settings.guesses, least=1, most=canaries, remedy=remedy)
     return settings.guesses

@@ -11,7 +11,7 @@ from epsilometer.adversaries import ADVERSARIES
 from epsilometer.adversaries.distinguisher import Distinguisher, chosen
 from epsilometer.auditing import AuditResult
 from epsilometer.auditing.audit_figures import certified_pairs
-from epsilometer.bounds import Kind, Sequential
+from epsilometer.bounds import Kind, is_sequential
 from epsilometer.claims import PointClaim
 from epsilometer.json_values import json_values
 from epsilometer.report.person import RATES, means
@@ -84,7 +84,7 @@ def _means(result: AuditResult) -> list[dict[str, Any]]:
     promises = len(rows)
     # A curve allows far less than its point at one δ does: each column says which of the two it is.
     point = PointClaim(plan.claimed_epsilon, plan.delta, plan.relation)
-    if isinstance(plan.claim, PointClaim):
+    if plan.claim.only_delta is not None:
         rows.append(means(f"the claim: ε = {point.epsilon:.4g}", plan.claim, plan.delta))
     else:
         rows.append(means(f"the claim, its whole curve (ε = {point.epsilon:.4g} at δ)", plan.claim, plan.delta))
@@ -102,7 +102,7 @@ def _means(result: AuditResult) -> list[dict[str, Any]]:
 def _attack(result: AuditResult) -> dict[str, Any] | None:
     """How well the attack that was played tells the worlds apart; none where its scores are not independent."""
     seen = result.evidence
-    if not seen.independent or isinstance(result.plan.planned_method, Sequential):
+    if not seen.independent or is_sequential(result.plan.planned_method):
         return None
     runs, few = seen.as_pairs(), min(seen.sizes.values()) < 2
     pairs = certified_pairs(result)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from epsilometer.bounds.result import Kind, LowerBound
 from epsilometer.bounds.strength import EITHER, SHAPES, area_under_curve
-from epsilometer.claims import Claim, PointClaim, StepClaim
-from epsilometer.evidence import Counts
+from epsilometer.claims import Claim, StepClaim
 from epsilometer.report.release import DO_NOT_RELEASE, is_refused
 from epsilometer.rounding import confidence, down, percent, simulated, up
 
@@ -51,7 +50,7 @@ def headline_of(result: AuditResult | Judgement) -> Headline:
     from epsilometer.auditing import Judgement
 
     if isinstance(result, Judgement):  # nothing is known of the training but its scores
-        scores = None if isinstance(result.evidence, Counts) else result.evidence
+        scores = cast("Evidence", result.evidence) if result.evidence.has_scores else None
         return headline(result.lower_bound, verdict=result.verdict, claim=result.claim, evidence=scores)
     plan = result.plan
     return headline(
@@ -138,7 +137,7 @@ def _found(verdict: Verdict, claim: Claim, lower: LowerBound, attack: str) -> st
         sure = f"is refuted with {confidence(lower.confidence)}"
         if verdict.refuted == StepClaim.statement:
             return f"the stated noise of its steps {sure}, and with it {what}, by {attack}"
-        spared = not isinstance(claim, PointClaim) and lower.epsilon <= epsilon
+        spared = claim.only_delta is None and lower.epsilon <= epsilon
         return f"{what} {sure}, {'though its point alone is not, ' if spared else ''}by {attack}"
     if verdict.outcome.value == "consistent" and verdict.power is not None:
         caught = simulated(verdict.power)
@@ -149,10 +148,10 @@ def _found(verdict: Verdict, claim: Claim, lower: LowerBound, attack: str) -> st
 
 def _claimed(claim: Claim, lower: LowerBound) -> tuple[str, float]:
     """The claim in a few words, and its ε."""
-    if isinstance(claim, StepClaim):
+    if claim.of_single_steps:
         return f"the stated noise ({claim.describe()})", math.inf
     epsilon = claim.epsilon_at(lower.delta)
-    if isinstance(claim, PointClaim):
+    if claim.only_delta is not None:
         return f"the claimed ε = {_number(epsilon)}", epsilon
     return f"the claimed curve (ε = {_number(epsilon)} at δ = {lower.delta:g})", epsilon
 
@@ -162,8 +161,7 @@ def _strength(claim: Claim, evidence: Evidence | None) -> str:
     if evidence is None:
         return "what was counted"
     area = area_under_curve(evidence.as_pairs())
-    limit = claim.strongest if isinstance(claim, StepClaim) else claim
-    rates = limit.max_tpr(_RATES, evidence.group_size)
+    rates = claim.strongest.max_tpr(_RATES, evidence.group_size)
     allowed = float(np.mean((rates[1:] + rates[:-1]) / 2.0))  # np.trapezoid is not in numpy 1.26
     return (
         f"an attack that picks the member out of two {percent(area)} of the time "

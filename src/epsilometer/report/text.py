@@ -6,7 +6,7 @@ import math
 
 from epsilometer.auditing import AuditResult, Plan, Preview
 from epsilometer.auditing.verdict import ENOUGH_POWER
-from epsilometer.bounds import Kind, Sequential
+from epsilometer.bounds import Kind, is_sequential
 from epsilometer.bounds.strength import SHAPES
 from epsilometer.report.details import utility_of
 from epsilometer.report.headline import headline_of, meaning
@@ -40,7 +40,7 @@ def summary(result: AuditResult, width: int | None = None) -> str:
 def describe_preview(preview: Preview, width: int | None = None) -> str:
     """What a plan is, what it costs, and what it could show."""
     plan, judge = preview.plan, preview.plan.planned_method
-    early = ", or fewer: it stops as soon as it has enough" if isinstance(judge, Sequential) else ""
+    early = ", or fewer: it stops as soon as it has enough" if is_sequential(judge) else ""
     method = f"{getattr(judge, 'thresholds', judge).name}, {confidence(plan.confidence)}, seed {plan.seed}"
     return told(
         (),
