@@ -25,6 +25,7 @@ from epsilometer.membership import (
     run_membership,
     seen_of,
 )
+from epsilometer.membership.signals import BLACK_BOX
 from epsilometer.runs import Local, MemoryStore, SqliteStore
 
 SMALL = {"model": {"hidden": [8]}, "training": {"steps": 20}, "membership": {"records": 200, "references": 4}}
@@ -179,5 +180,5 @@ def test_specs_on_its_page_can_be_read() -> None:
     page = (Path(__file__).parents[2] / "docs" / "membership.md").read_text()
     specs = [parse_membership(text) for text in re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL)]
     assert len(specs) == 4
-    assert [attack.name for attack in specs[0]._attacks()] == ["loss", "lira", "rmia", "white-box"]
+    assert [attack.name for attack in specs[0]._attacks(BLACK_BOX)] == ["loss", "lira", "rmia", "white-box"]
     assert specs[3].defence.recipe().adversarial == 3.0

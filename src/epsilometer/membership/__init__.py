@@ -8,6 +8,7 @@ from epsilometer.membership.learned import LearnedAttack, ShadowAttack, WhiteBox
 from epsilometer.membership.lira import VARIANCES, Lira, OfflineLira
 from epsilometer.membership.plan import MembershipPlan
 from epsilometer.membership.queries import Queries
+from epsilometer.membership.readout import READOUTS, Classifier, Losses, Readout
 from epsilometer.membership.result import NO_EPSILON, RATES, AttackResult, Exposed, MembershipResult, Subset
 from epsilometer.membership.rmia import Rmia
 from epsilometer.membership.runner import certified, run_membership, scores_of, seen_of, stored_signals
@@ -22,11 +23,13 @@ __all__ = [
     "NO_EPSILON",
     "OUTPUTS",
     "RATES",
+    "READOUTS",
     "USUAL",
     "USUAL_ALONE",
     "VARIANCES",
     "Attack",
     "AttackResult",
+    "Classifier",
     "EntropyAttack",
     "Exposed",
     "GivenModel",
@@ -34,12 +37,14 @@ __all__ = [
     "LearnedAttack",
     "Lira",
     "LossAttack",
+    "Losses",
     "MembershipPlan",
     "MembershipResult",
     "MembershipSpec",
     "ModifiedEntropyAttack",
     "OfflineLira",
     "Queries",
+    "Readout",
     "Rmia",
     "Seen",
     "ShadowAttack",

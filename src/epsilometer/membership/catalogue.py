@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.errors import InvalidInput
 from epsilometer.membership.attack import Attack
 from epsilometer.membership.learned import ShadowAttack, WhiteBoxAttack, WhiteBoxByRecord
 from epsilometer.membership.lira import Lira, OfflineLira
 from epsilometer.membership.rmia import Rmia
 from epsilometer.membership.simple import EntropyAttack, LabelOnlyAttack, LossAttack, ModifiedEntropyAttack
+from epsilometer.registry import Registry
 
-ATTACKS: dict[str, type[Attack]] = {
-    one.name: one
-    for one in (
-        LossAttack,
-        EntropyAttack,
-        ModifiedEntropyAttack,
-        LabelOnlyAttack,
-        ShadowAttack,
-        Lira,
-        OfflineLira,
-        Rmia,
-        WhiteBoxAttack,
-        WhiteBoxByRecord,
-    )
-}
+_OWN: tuple[type[Attack], ...] = (
+    LossAttack,
+    EntropyAttack,
+    ModifiedEntropyAttack,
+    LabelOnlyAttack,
+    ShadowAttack,
+    Lira,
+    OfflineLira,
+    Rmia,
+    WhiteBoxAttack,
+    WhiteBoxByRecord,
+)
+
+
+def _accepted(name: str, found: Any) -> type[Attack] | None:
+    """A class whose name is that of its entry point."""
+    fits = inspect.isclass(found) and issubclass(found, Attack) and getattr(found, "name", None) == name
+    return found if fits else None
+
+
+ATTACKS: Registry[type[Attack]] = Registry(
+    "attacks",
+    {one.name: one for one in _OWN},
+    argument="attacks",
+    expected="a class that inherits Attack, whose name is {name!r}",
+    accept=_accepted,
+)
 USUAL = ("loss", "modified-entropy", "lira", "lira-offline", "rmia")
 USUAL_ALONE = ("loss", "entropy", "modified-entropy")  # where there are no references
 
@@ -38,8 +52,6 @@ def attack_named(name: str, settings: Mapping[str, Any] | None = None) -> Attack
     >>> attack_named("lira", {"variance": "record"})
     Lira(variance='record')
     """
-    if name not in ATTACKS:
-        raise unknown_name("attacks", name, ATTACKS)
     kind = ATTACKS[name]
     known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
     for key, value in (settings or {}).items():

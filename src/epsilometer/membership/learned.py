@@ -22,6 +22,7 @@ class LearnedAttack(Attack):
     """An attack model, fitted on the references' records, in or out; those of the target are no examples."""
 
     least_references: ClassVar[int] = 2
+    reads: ClassVar[tuple[str, ...]] = BLACK_BOX
 
     @abstractmethod
     def signals(self, seen: Seen) -> tuple[Floats, Floats]:

@@ -11,12 +11,15 @@ from epsilometer.claims import Floats
 from epsilometer.errors import unknown_name
 from epsilometer.evidence import Coins
 from epsilometer.membership.attack import Attack, Seen
+from epsilometer.membership.signals import MINUS_LOSS
 
 VARIANCES = {
     "fixed": "one variance for all records, within records and about their means: for few references",
     "record": "each record's own: for many references (64, say)",
 }
 _LEAST_SPREAD = 1e-3  # of the common one: two references may agree by chance
+
+STATISTIC = ("log_odds", MINUS_LOSS)  # whose law over models is taken to be normal
 
 
 @dataclass(frozen=True)
@@ -30,13 +33,14 @@ class Lira(Attack):
     name: ClassVar[str] = "lira"
     summary: ClassVar[str] = "likelihood ratio of a record's log-odds, with and without it (Carlini et al. 2022)"
     least_references: ClassVar[int] = 4
+    reads: ClassVar[tuple[str, ...]] = STATISTIC
 
     def __post_init__(self) -> None:
         if self.variance not in VARIANCES:
             raise unknown_name("variance", self.variance, VARIANCES)
 
     def scores(self, seen: Seen) -> Floats:
-        odds, reference_odds = seen.target["log_odds"], seen.references["log_odds"]
+        odds, reference_odds = seen.target.first_of(*STATISTIC), seen.references.first_of(*STATISTIC)
         inside, outside = (_fitted(reference_odds, side, self.variance) for side in (seen.member, ~seen.member))
         return _log_density(odds, *inside) - _log_density(odds, *outside)
 
@@ -52,14 +56,15 @@ class OfflineLira(Attack):
     name: ClassVar[str] = "lira-offline"
     summary: ClassVar[str] = "LiRA with references that never had the record"
     least_references: ClassVar[int] = 4
+    reads: ClassVar[tuple[str, ...]] = STATISTIC
 
     def __post_init__(self) -> None:
         if self.variance not in VARIANCES:
             raise unknown_name("variance", self.variance, VARIANCES)
 
     def scores(self, seen: Seen) -> Floats:
-        mean, spread = _fitted(seen.references["log_odds"], ~seen.member, self.variance)
-        scores: Floats = (seen.target["log_odds"] - mean) / spread
+        mean, spread = _fitted(seen.references.first_of(*STATISTIC), ~seen.member, self.variance)
+        scores: Floats = (seen.target.first_of(*STATISTIC) - mean) / spread
         return scores
 
 

@@ -16,14 +16,14 @@ from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN, Coins, Membership, Trial, toss_coins
 from epsilometer.isolation import Isolation
 from epsilometer.membership.given import GivenModel
-from epsilometer.membership.inside import white_box, white_box_names
 from epsilometer.membership.queries import Queries
-from epsilometer.membership.signals import BLACK_BOX, ROBUST, Signals, black_box
+from epsilometer.membership.readout import READOUTS, Classifier, Readout
+from epsilometer.membership.signals import Signals
 from epsilometer.runs import Preparation, Results
 from epsilometer.runs.scores import require_scores
 from epsilometer.runs.trials import Fingerprinted, one_thread
 from epsilometer.seeds import Seeds
-from epsilometer.subjects import Insertion, Observer, Sees, Subject, ThreatModel
+from epsilometer.subjects import Insertion, Observer, Subject
 from epsilometer.training import Network
 
 VERSION = 1  # raised whenever the same plan would give other signals
@@ -49,6 +49,7 @@ class MembershipPlan(Fingerprinted):
     seed: int = 0
     given: GivenModel | None = None
     records: Dataset | None = None  # of a given model; those of the training, where there is one
+    readout: Readout | None = None  # what is read off a model; if nothing is said, what its training has
 
     def __post_init__(self) -> None:
         validate.whole("targets", self.targets, least=1, most=MOST_MODELS)
@@ -62,21 +63,22 @@ class MembershipPlan(Fingerprinted):
             raise InvalidInput(
                 "member", f"{len(self.given.member)} values", f"one for each of {len(self.data)} records"
             )
+        if self.readout is not None and (self.queries is not None or self.white_box):
+            expected = "nothing beside queries and white_box, which a classifier's readout has"
+            raise InvalidInput("readout", self.readout.name, expected, "leave it out")
         if self.training is not None:
-            self._require_classes(self.training)
-        if self.population.x.shape[1] != self.data.x.shape[1] or self.population.classes != self.data.classes:
-            shape = f"{self.population.x.shape[1]} features, {self.population.classes} classes"
-            expected = f"{self.data.x.shape[1]} features and {self.data.classes} classes, as the records have"
-            raise InvalidInput("population", shape, expected)
+            self.reads.require(self.training)
+        if self.reads.name in READOUTS.own:
+            self._require_alike()
         if self.white_box and self._network is None:
             expected = "false: layers are known of the own fully connected networks only"
             raise InvalidInput("white_box", True, expected, "leave white-box attacks out")
 
-    def _require_classes(self, training: Subject) -> None:
-        lacking = training.grants.lacks(ThreatModel(Sees.PREDICTIONS, ()))
-        if lacking or not isinstance(training.data, Dataset) or training.loss == "scored":
-            expected = "one that tells classes apart and gives predictions"
-            raise InvalidInput("training", training.describe(), expected)
+    def _require_alike(self) -> None:
+        if self.population.x.shape[1] != self.data.x.shape[1] or self.population.classes != self.data.classes:
+            shape = f"{self.population.x.shape[1]} features, {self.population.classes} classes"
+            expected = f"{self.data.x.shape[1]} features and {self.data.classes} classes, as the records have"
+            raise InvalidInput("population", shape, expected)
 
     @property
     def data(self) -> Dataset:
@@ -98,9 +100,15 @@ class MembershipPlan(Fingerprinted):
         return network if isinstance(network, Network) else None
 
     @functools.cached_property
+    def reads(self) -> Readout:
+        """What is read off each model."""
+        if self.readout is not None:
+            return self.readout
+        return Classifier(self.queries, self._network if self.white_box else None)
+
+    @property
     def signal_names(self) -> tuple[str, ...]:
-        layers = white_box_names(len(self._network.widths) - 1) if self.white_box and self._network else ()
-        return (*BLACK_BOX, *((ROBUST,) if self.queries is not None else ()), *layers)
+        return self.reads.signals
 
     def member(self, index: int) -> Coins:
         """Who is in the model of that index: targets come first."""
@@ -146,6 +154,7 @@ class MembershipPlan(Fingerprinted):
             "targets": self.targets,
             "references": self.references,
             "signals": list(self.signal_names),
+            **({} if self.readout is None else {"readout": self.readout.name}),
             "queries": None if self.queries is None else self.queries.to_dict(),
             "given": None if self.given is None else self.given.identity(),
             "group_size": 1,
@@ -180,15 +189,7 @@ class MembershipPlan(Fingerprinted):
 
     def signals_of(self, model: Any) -> Floats:
         """A row for each record, and then for each of the population."""
-        parts = [part for part in (self.data, self.population) if len(part)]
-        x, y = np.concatenate([part.x for part in parts]), np.concatenate([part.y for part in parts])
-        found = [black_box(model.logits(x), y)]
-        if self.queries is not None:
-            found.append(self.queries.robust(model, x, y)[:, None])
-        if self.white_box:
-            assert self._network is not None
-            found.append(white_box(self._network, model.parameters, x, y))
-        return np.concatenate(found, axis=1)
+        return self.reads.read(model, (self.data, self.population))
 
     def accepted(self, results: Mapping[Trial, Any], **remedy: str) -> dict[Trial, Floats]:
         length = (len(self.data) + len(self.population)) * len(self.signal_names)

@@ -96,8 +96,8 @@ class MembershipResult(Drawable):
 
     plan: MembershipPlan
     attacks: tuple[AttackResult, ...]
-    train_accuracy: float
-    test_accuracy: float
+    train_accuracy: float | None  # none where nothing is right or wrong
+    test_accuracy: float | None
     theory: UpperBound | None
     exposed: tuple[Exposed, ...]
     subgroups: tuple[str, ...]
@@ -127,8 +127,8 @@ class MembershipResult(Drawable):
 
     def pictures(self) -> Pictures | None:
         """The most exposed records, if they are images."""
-        data = self.plan.data
-        shape = data.shape if len(data.shape) in (2, 3) else ()
+        data, shape = self.plan.data, getattr(self.plan.data, "shape", ())
+        shape = shape if len(shape) in (2, 3) else ()
         if not shape or not self.exposed:
             return None
         shown = [(f"{one.label} ({one.row})", data.x[one.row]) for one in self.exposed]

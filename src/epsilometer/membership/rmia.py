@@ -28,6 +28,7 @@ class Rmia(Attack):
     summary: ClassVar[str] = "how many records of the population it beats (Zarifzadeh et al. 2024)"
     least_references: ClassVar[int] = 2
     least_population: ClassVar[int] = 1
+    reads: ClassVar[tuple[str, ...]] = ("log_chance",)
 
     def __post_init__(self) -> None:
         validate.real("gamma", self.gamma, above=0, remedy="1 is usual")

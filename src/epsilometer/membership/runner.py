@@ -50,6 +50,9 @@ def run_membership(
             raise InvalidInput("queries", None, f"noisy copies for {attack.name}", "Queries() has usual settings")
         if attack.white_box and not plan.white_box:
             raise InvalidInput("white_box", False, f"true for {attack.name}", "layers are looked at while models live")
+        if not any(name in plan.signal_names for name in attack.reads):
+            expected = f"attacks that read {', '.join(plan.signal_names)}, which is all that is known of a record here"
+            raise InvalidInput("attacks", attack.name, expected, "leave it out")
     groups, names = _subgroups(plan, subgroup)  # before anything is trained
     store = MemoryStore() if store is None else store
     results = play(plan, store, executor or Inline(), progress).results
@@ -91,12 +94,13 @@ def seen_of(plan: MembershipPlan, signals: Signals, target: int) -> Seen:
     records, population = slice(0, len(plan.data)), slice(len(plan.data), None)
     references = signals.models(slice(plan.targets, None))
     members = [plan.member(index) for index in range(plan.targets, plan.planned_trials)]
+    (y, names), (population_y, _) = plan.reads.labels(plan.data), plan.reads.labels(plan.population)
     return Seen(
-        y=plan.data.y,
-        classes=plan.data.classes,
+        y=y,
+        classes=len(names),
         target=signals.models(target).records(records),
         population=signals.models(target).records(population),
-        population_y=plan.population.y,
+        population_y=population_y,
         references=references.records(records),
         reference_population=references.records(population),
         member=np.array(members, bool).reshape(len(members), len(plan.data)),
@@ -136,8 +140,8 @@ def _judged(
         evidence = pool_runs(runs)
         bound = certified(evidence, delta, confidence)
     pairs = evidence.as_pairs()
-    classes, data = np.tile(plan.data.y, plan.targets), plan.data
-    labels = data.class_names or tuple(str(label) for label in range(data.classes))
+    y, labels = plan.reads.labels(plan.data)
+    classes = np.tile(y, plan.targets)
     return AttackResult(
         name=attack.name,
         summary=attack.summary,
@@ -156,7 +160,10 @@ def certified(evidence: OneRun, delta: float, confidence: float) -> LowerBound:
     return one_run_fdp(evidence, delta=delta, confidence=confidence, family="point")
 
 
-def _accuracies(plan: MembershipPlan, signals: Signals) -> tuple[float, float]:
+def _accuracies(plan: MembershipPlan, signals: Signals) -> tuple[float | None, float | None]:
+    """Of members and of others; none where nothing is right or wrong."""
+    if "correct" not in signals.names:
+        return None, None
     shares = []
     for target in range(plan.targets):
         right = signals.models(target)["correct"]
@@ -180,11 +187,11 @@ def _theory(plan: MembershipPlan, delta: float) -> UpperBound | None:
 
 def _exposed(plan: MembershipPlan, strongest: AttackResult) -> tuple[Exposed, ...]:
     """Members of the first target with the highest scores."""
-    data, scores = plan.data, strongest.evidence.scores[: len(plan.data)]
+    scores = strongest.evidence.scores[: len(plan.data)]
     inside = np.flatnonzero(plan.member(0))
     rows = inside[np.argsort(-scores[inside], kind="stable")[:SHOWN]]
-    names = data.class_names or tuple(str(label) for label in range(data.classes))
-    return tuple(Exposed(int(row), names[data.y[row]], float(scores[row])) for row in rows)
+    y, names = plan.reads.labels(plan.data)
+    return tuple(Exposed(int(row), names[y[row]], float(scores[row])) for row in rows)
 
 
 def _subgroups(plan: MembershipPlan, feature: int | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:

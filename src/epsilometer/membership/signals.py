@@ -13,6 +13,7 @@ from epsilometer.claims import Floats
 from epsilometer.training import Array, Labels
 
 BLACK_BOX = ("log_chance", "log_odds", "entropy", "modified_entropy", "first", "second", "third", "correct")
+MINUS_LOSS = "minus_loss"  # where nothing else is known of a record
 ROBUST = "robust"  # the share of noisy copies that get the record's label
 NEVER = -745.0  # the logarithm of a chance that is nil
 
@@ -32,6 +33,10 @@ class Signals:
     def __getitem__(self, name: str) -> Floats:
         found: Floats = self.values[..., self.names.index(name)]
         return found
+
+    def first_of(self, *names: str) -> Floats:
+        """The first of these signals that there is."""
+        return self[next(name for name in names if name in self.names)]
 
     def of(self, names: Sequence[str]) -> Floats:
         """These signals only, in this order."""

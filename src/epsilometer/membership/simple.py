@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from epsilometer.claims import Floats
 from epsilometer.membership.attack import Attack, Seen
-from epsilometer.membership.signals import ROBUST
+from epsilometer.membership.signals import MINUS_LOSS, ROBUST
 
 
 @dataclass(frozen=True)
@@ -16,9 +16,10 @@ class LossAttack(Attack):
 
     name: ClassVar[str] = "loss"
     summary: ClassVar[str] = "a small loss means member (Yeom et al. 2018)"
+    reads: ClassVar[tuple[str, ...]] = ("log_chance", MINUS_LOSS)
 
     def scores(self, seen: Seen) -> Floats:
-        return seen.target["log_chance"]
+        return seen.target.first_of(*self.reads)
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class EntropyAttack(Attack):
 
     name: ClassVar[str] = "entropy"
     summary: ClassVar[str] = "a small prediction entropy means member; the label is not looked at"
+    reads: ClassVar[tuple[str, ...]] = ("entropy",)
 
     def scores(self, seen: Seen) -> Floats:
         return -seen.target["entropy"]
@@ -38,6 +40,7 @@ class ModifiedEntropyAttack(Attack):
 
     name: ClassVar[str] = "modified-entropy"
     summary: ClassVar[str] = "a small entropy, where confident mistakes count as large (Song & Mittal 2021)"
+    reads: ClassVar[tuple[str, ...]] = ("modified_entropy",)
 
     def scores(self, seen: Seen) -> Floats:
         return -seen.target["modified_entropy"]
@@ -54,6 +57,7 @@ class LabelOnlyAttack(Attack):
     summary: ClassVar[str] = (
         "a label that survives noise means member; no chances are seen (Choquette-Choo et al. 2021)"
     )
+    reads: ClassVar[tuple[str, ...]] = (ROBUST,)
     asks: ClassVar[bool] = True
 
     def scores(self, seen: Seen) -> Floats:

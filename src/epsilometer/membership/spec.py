@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from epsilometer.membership.defences import defence_named
 from epsilometer.membership.given import GivenModel
 from epsilometer.membership.plan import MembershipPlan
 from epsilometer.membership.queries import Queries
+from epsilometer.membership.readout import READOUTS, Losses
+from epsilometer.membership.signals import BLACK_BOX
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import DpSgdTraining, Entry, PlainRecipe, PlainTraining, Subject
 from epsilometer.training import Recipe
@@ -97,6 +99,7 @@ class MembershipSection(Section):
     targets: int = 1
     references: int = 16
     attacks: list[str] | None = None
+    readout: str | None = None
     copies: int = 16
     noise: float = 0.1
     subgroup: int | None = None
@@ -134,7 +137,10 @@ class MembershipSpec(Section):
     def _study(self, data_dir: Path | None, progress: Progress | None) -> Study:
         asked = self.membership
         validate.seed("seed", asked.seed)  # records are drawn by it before there is a plan
-        attacks = self._attacks()
+        readout = None if asked.readout is None else READOUTS.named(asked.readout, "membership.readout")()
+        if readout is None and self.subject.score is not None:
+            readout = Losses()
+        attacks = self._attacks(BLACK_BOX if readout is None else readout.signals)
         given = self._given()
         held_out: Dataset | None = None
         if given is None:
@@ -156,13 +162,16 @@ class MembershipSpec(Section):
             seed=asked.seed,
             given=None if given is None else given[0],
             records=records,
+            readout=readout,
         )
         return Study(plan, attacks, asked.delta, asked.confidence, asked.subgroup)
 
-    def _attacks(self) -> tuple[Attack, ...]:
+    def _attacks(self, signals: Sequence[str]) -> tuple[Attack, ...]:
+        """Those that are asked for, or the usual ones that can be made of these signals."""
         names = self.membership.attacks
         if names is None:
-            names = list(USUAL if self.membership.references else USUAL_ALONE)
+            usual = USUAL if self.membership.references else USUAL_ALONE
+            names = [name for name in usual if any(one in signals for one in ATTACKS[name].reads)]
         for name in self.settings:
             if name not in names:
                 raise InvalidInput(f"settings.{name}", "a section", f"one of the attacks ({', '.join(names)})")

@@ -57,8 +57,10 @@ def membership_summary(result: MembershipResult, width: int | None = None) -> st
         ("attacked", plan.words()),
         ("records", f"{len(plan.data)}, {members} of them in the first target; {len(plan.population)} in no model"),
         ("models", f"{models}, {result.seconds:.1f} s"),
-        ("accuracy", f"{_percent(result.train_accuracy)} on members, {_percent(result.test_accuracy)} on others"),
     ]
+    if result.train_accuracy is not None and result.test_accuracy is not None:
+        shares = f"{_percent(result.train_accuracy)} on members, {_percent(result.test_accuracy)} on others"
+        rows.append(("accuracy", shares))
     if result.theory is not None:
         rows.append(("theory", f"ε ≤ {up(result.theory.epsilon)} at δ = {result.theory.delta:g}"))
     for one in result.attacks:

@@ -26,7 +26,7 @@ def _measure(cell: Cell, session: Session) -> Row:
     details = {
         "train": found.train_accuracy,
         "test": found.test_accuracy,
-        "gap": found.train_accuracy - found.test_accuracy,
+        "gap": (found.train_accuracy or 0.0) - (found.test_accuracy or 0.0),
         "attack": accuracy.value,
         "attack_low": accuracy.low,
         "attack_high": accuracy.high,

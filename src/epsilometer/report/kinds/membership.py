@@ -56,12 +56,14 @@ def _facts(document: Document) -> list[Block]:
         theory = f"ε ≤ {up(float(upper['epsilon']))} at δ = {upper['delta']:g}, by {upper['accountant']}"
     rows = [
         ("attacked", document["attacked"]),
-        ("accuracy", f"{_percent(accuracy['members'])} on members, {_percent(accuracy['others'])} on others"),
         ("certified", certified),
         ("theory", theory),
         ("records", f"{records['tossed']}, and {records['population']} that are in no model"),
         ("models", f"{trials['targets']} attacked, {trials['references']} references, seed {document['seed']}"),
     ]
+    if accuracy["members"] is not None:  # classes are predicted
+        right = f"{_percent(accuracy['members'])} on members, {_percent(accuracy['others'])} on others"
+        rows.insert(1, ("accuracy", right))
     return [Facts("In short", rows)]
 
 
