@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from epsilometer.bounds import NoiseProcess
-from epsilometer.bounds.noise_process import _SHARES, _SMALLER
+from epsilometer.bounds.noise_process import SMALLER, SMALLER_SHARES
 from epsilometer.errors import InvalidInput
 
 
@@ -13,8 +13,8 @@ def share_refuted(
 ) -> float:
     """The share of simulated trainings that reach 20 at any step; the mixture may be unpaid, as a control."""
     squares = scale**2 * np.random.default_rng(seed).chisquare(coordinates, (trainings, steps))
-    gains = -coordinates * np.log(_SMALLER) - 0.5 * (_SMALLER**-2 - 1.0) * squares[..., None]
-    shares = np.log(np.ones(len(_SMALLER)) if unpaid else _SHARES)
+    gains = -coordinates * np.log(SMALLER) - 0.5 * (SMALLER**-2 - 1.0) * squares[..., None]
+    shares = np.log(np.ones(len(SMALLER)) if unpaid else SMALLER_SHARES)
     wealth = np.logaddexp.reduce(np.cumsum(gains, axis=1) + shares, axis=2)
     return float((wealth.max(axis=1) >= np.log(20)).mean())
 
@@ -43,7 +43,7 @@ def test_median_step_of_refutation(scale: float, most: int) -> None:
 
 
 def test_extremes_give_numbers_or_clear_errors() -> None:
-    assert _SHARES.sum() == pytest.approx(1.0, abs=1e-12)
+    assert SMALLER_SHARES.sum() == pytest.approx(1.0, abs=1e-12)
     process = NoiseProcess(0.99)
     process.add(np.zeros(5))
     assert process.refuted_at == 1

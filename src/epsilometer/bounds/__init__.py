@@ -11,6 +11,7 @@ from epsilometer.bounds.gaussian import StrengthLimit, gaussian_bound, gaussian_
 from epsilometer.bounds.method import Method, Sequential, is_sequential
 from epsilometer.bounds.methods import METHODS, default_method, method_as_dict, method_named, mirrored
 from epsilometer.bounds.named_method import NamedMethod
+from epsilometer.bounds.noise_law import NoiseLaw
 from epsilometer.bounds.noise_process import NoiseProcess
 from epsilometer.bounds.one_run import Threshold, one_run
 from epsilometer.bounds.one_run_fdp import one_run_fdp, refute_one_run
@@ -62,6 +63,7 @@ __all__ = [
     "Method",
     "NamedMethod",
     "NoiseLimit",
+    "NoiseLaw",
     "NoiseProcess",
     "OneRunPoint",
     "Proof",

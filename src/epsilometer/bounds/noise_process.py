@@ -17,8 +17,8 @@ from epsilometer import validate
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import as_scores
 
-_SMALLER = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.8, 0.88, 0.94, 0.975])
-_SHARES = np.array([0.01, 0.01, 0.01, 0.02, 0.03, 0.08, 0.24, 0.25, 0.35])  # most where evidence grows slowly
+SMALLER = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.8, 0.88, 0.94, 0.975])
+SMALLER_SHARES = np.array([0.01, 0.01, 0.01, 0.02, 0.03, 0.08, 0.24, 0.25, 0.35])  # most where evidence grows slowly
 
 
 class NoiseProcess:
@@ -34,7 +34,7 @@ class NoiseProcess:
 
     def __init__(self, confidence: float = 0.95) -> None:
         self._needed = -math.log1p(-validate.confidence(confidence))
-        self._logs = np.log(_SHARES)
+        self._logs = np.log(SMALLER_SHARES)
         self.steps = 0
         self.refuted_at: int | None = None
 
@@ -45,7 +45,7 @@ class NoiseProcess:
             raise InvalidInput("noise", "infinity", "finite numbers", "leave that step out: add([])")
         self.steps += 1
         squares = float(values @ values)
-        self._logs += -len(values) * np.log(_SMALLER) - 0.5 * (_SMALLER**-2 - 1.0) * squares
+        self._logs += -len(values) * np.log(SMALLER) - 0.5 * (SMALLER**-2 - 1.0) * squares
         if self.refuted_at is None and self.log_e_value >= self._needed:
             self.refuted_at = self.steps
 
