@@ -24,6 +24,7 @@ from epsilometer.bounds import (
 from epsilometer.claims import Claim
 from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.evidence import Counts, OneRun, PairedRuns
+from epsilometer.neighbours import SpeaksOfNeighbours, require_same_neighbours
 
 MOST_COUNTED = 100_000  # trials per world of which power is simulated, for counts
 Evidence = PairedRuns | OneRun | Counts
@@ -91,6 +92,8 @@ def judge_evidence(
     """
     if not isinstance(claim, Claim):
         raise InvalidInput("claim", claim, "a claim such as PointClaim(epsilon, delta)")
+    if isinstance(evidence, SpeaksOfNeighbours):
+        require_same_neighbours("the claim", claim.neighbours, "the evidence", evidence.neighbours)
     if isinstance(evidence, Counts):
         if method not in (None, evidence.usual_method):
             raise _untestable(method, evidence)
@@ -106,6 +109,7 @@ def judge_evidence(
         read, direction = _turned(evidence, direction), "higher"
     low = chosen.bound(read, delta=delta, confidence=confidence, direction=direction)
     test = chosen.test(read, claim, confidence=confidence, direction=direction)
+    require_same_neighbours("the claim", claim.neighbours, f"the bound by {chosen.name}", low.neighbours)
     return Judgement(evidence, claim, low, test, _verdict(read, test, chosen, direction))
 
 
@@ -174,5 +178,5 @@ def _verdict_on_counts(counts: Counts, test: ClaimTest) -> Verdict:
         return Verdict(Outcome.INCONCLUSIVE, reason)
     cells = np.minimum([[counts.fp, counts.tn], [counts.tp, counts.fn]], MOST_COUNTED)  # a refutation needs none
     outs, ins = (np.repeat([1.0, 0.0], numbers) for numbers in cells)
-    scores = PairedRuns(outs, ins, counts.relation, counts.group_size)
+    scores = PairedRuns(outs, ins, counts.neighbours, counts.group_size)
     return decide(scores, test, ClopperPearson(Fixed(0.5)))

@@ -98,6 +98,7 @@ def best_reading(
         delta=delta,
         confidence=confidence,
         relation=evidence.relation,
+        unit=evidence.unit,
         method=label(direction),
         kind=method.kind,
         proof=proof,
