@@ -193,8 +193,8 @@ class PairedRuns(Drawable, SpeaksOfNeighbours):
         return replace(self, out_scores=-self.out_scores, in_scores=-self.in_scores)
 
     def __repr__(self) -> str:
-        group = f", groups of {self.group_size}" if self.group_size > 1 else ""
-        return f"PairedRuns({len(self.out_scores)} out, {len(self.in_scores)} in, {self.neighbours}{group})"
+        game = self.neighbours.in_groups(self.group_size)
+        return f"PairedRuns({len(self.out_scores)} out, {len(self.in_scores)} in, {game})"
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from epsilometer.errors import InvalidInput, NeighboursMismatch, unknown_name
 
@@ -76,6 +78,15 @@ class Neighbours:
             raise InvalidInput("unit", unit, f"{value.unit!r}, which is said already", "say the unit once")
         return value
 
+    @classmethod
+    def read(cls, said: Mapping[str, Any]) -> Neighbours:
+        """As plain data say it; what is older than units speaks of records.
+
+        >>> print(Neighbours.read({"epsilon": 1.0, "relation": "replace"}))
+        replace
+        """
+        return cls(said.get("unit", RECORD), Relation.of(said["relation"]))
+
     def __str__(self) -> str:
         return self.relation.value if self.unit == RECORD else f"{self.unit}{_LEVEL}{self.relation}"
 
@@ -86,6 +97,14 @@ class Neighbours:
         ('1 record', '2 users', '3 parties')
         """
         return f"{size} {self.unit if size == 1 else self.units}"
+
+    def in_groups(self, size: int) -> str:
+        """As results say it, of worlds that differ in so many units.
+
+        >>> Neighbours().in_groups(1), Neighbours("user").in_groups(2)
+        ('add-remove', 'user-level add-remove, groups of 2')
+        """
+        return f"{self}, groups of {size}" if size > 1 else str(self)
 
     @property
     def units(self) -> str:

@@ -154,6 +154,8 @@ class Plan(Fingerprinted):
             promise = self.subject.promise
             if promise is None:
                 return None
+            claimed = Neighbours(self.claim.unit, promise.relation)
+            require_same_neighbours("the claim", claimed, "what it promises", promise.neighbours)
             epsilon = promise.epsilon_at(self.delta)
             return UpperBound(epsilon, self.delta, promise.relation, "its own proof", promise, unit=promise.unit)
         bound = account(self.subject.mechanism, self.delta, self.neighbours, self.accountant)

@@ -176,7 +176,7 @@ class LowerBound(SpeaksOfNeighbours):
         self._settle_neighbours()
 
     def __str__(self) -> str:
-        at = f"at δ = {self.delta:g} ({self.neighbours}{_groups(self.group_size)})"
+        at = f"at δ = {self.delta:g} ({self.neighbours.in_groups(self.group_size)})"
         if self.kind is Kind.ESTIMATE:
             return f"ε ≈ {self.epsilon:.3f} {at}: an estimate, not a bound; {self.method}"
         return f"ε ≥ {down(self.epsilon)} {at}, {self.kind}, {self.confidence:.12g} confidence, {self.method}"
@@ -195,10 +195,6 @@ class LowerBound(SpeaksOfNeighbours):
             "kind": self.kind.value,
             "group_size": self.group_size,
         }
-
-
-def _groups(size: int) -> str:
-    return f", groups of {size}" if size > 1 else ""
 
 
 @dataclass(frozen=True, repr=False)
