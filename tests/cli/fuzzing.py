@@ -51,8 +51,8 @@ _TOLD = ("--require", "--summary", "--junit", "--model-card", "--mlflow")
 _EPOCHS = ("--epochs", "--batch-size", "--records")
 _MECHANISM = (
     "--epsilon", "--delta", "--curve", "--sensitivity", "--norm", "--relation", "--unit", "--entries", "--runs",
-    "--learning", "--score", "--confidence", "--bound", "--seed", "--deterministic", "--not-deterministic", "--neighbours",
-    "--executor", "--workers", "--out", "--quiet",
+    "--learning", "--score", "--confidence", "--bound", "--seed", "--deterministic", "--not-deterministic",
+    "--neighbours", "--executor", "--workers", "--out", "--quiet",
 )  # fmt: skip
 _MEMBERSHIP = ("--attack", "--references", "--targets", "--seed", "--data-dir", "--scores", *_PLAYED)
 OPTIONS = {

@@ -22,7 +22,7 @@ from epsilometer.accounting import DpSgd
 from epsilometer.data import Dataset
 from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
 from epsilometer.isolation import LATE, Isolation
-from epsilometer.neighbours import RECORD, as_unit
+from epsilometer.neighbours import RECORD, Neighbours, as_unit
 from epsilometer.subjects.access import Access, Controls, Sees
 from epsilometer.subjects.entry import Entry, can_start_processes, entry_of
 from epsilometer.subjects.released import SCORED, Released, explained
@@ -104,7 +104,7 @@ class CallableTraining(Subject):
 
     def describe(self) -> str:
         said = "" if self.stated is None else f", which says: {self.stated.describe()}"
-        return f"{self._name} on {self.data.name} ({len(self.data)} records){said}"
+        return f"{self._name} on {self.data.name} ({Neighbours(self.unit).counted(len(self.data))}){said}"
 
     @property
     def _name(self) -> str:

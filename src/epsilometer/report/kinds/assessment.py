@@ -41,7 +41,7 @@ def _nist(document: Document) -> list[tuple[str, str]]:
         ("claim, as a point", f"ε = {up(float(claim['epsilon']))} at δ = {claim['delta']:g}"),
         ("unit of privacy", f"one {said.unit} of the data"
          + (f"; worlds of the audit differ in {said.counted(group)}" if group > 1 else "")
-         + f". A person with several {said.units} is protected less."),
+         + f". A person {with_several(said)} is protected less."),
         ("relation between neighbours", _RELATIONS[said.relation].format(unit=said.unit)),
         ("trust model", "central: whoever trains sees all records. Attackers see what the threat model above says."),
         ("mechanism", document["training"]),
@@ -77,6 +77,11 @@ def _upper(document: Document) -> str | None:
         return None
     caveat = f" ({upper['caveat']})" if upper["caveat"] else ""
     return f"ε ≤ {up(float(upper['epsilon']))} at δ = {upper['delta']:g}{caveat}"
+
+
+def with_several(said: Neighbours) -> str:
+    """Of whom the promise does not speak, since more than one unit is theirs."""
+    return "with several records" if said.unit == RECORD else f"behind several {said.units}"
 
 
 def audience(document: Document) -> str:

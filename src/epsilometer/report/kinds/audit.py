@@ -9,7 +9,7 @@ from typing import Any
 from epsilometer.figures import Table
 from epsilometer.figures.figure import number
 from epsilometer.neighbours import RECORD, Neighbours
-from epsilometer.report.kinds.assessment import assessment, audience
+from epsilometer.report.kinds.assessment import assessment, audience, with_several
 from epsilometer.report.kinds.shared import every_setting, figures_in, reproducing, yes
 from epsilometer.report.kinds.worked_example import worked_example
 from epsilometer.report.page import NOT_MEASURED, Block, Drawn, Facts, Numbers, Page, Points, Section, Words
@@ -24,7 +24,7 @@ LIMITS = (
     "What was played is one adversary against one training on one data set. Others may find more.",
     "The claim is about every pair of neighbouring data sets; one pair was tried.",
     "The verdict may accuse a training that keeps its claim, with probability 1 − confidence at most, for each audit.",
-    "Nothing here speaks of what happens to records before or after training, or of people with several {units}.",
+    "Nothing here speaks of what happens to records before or after training, or of people {with_several}.",
 )
 
 
@@ -46,7 +46,7 @@ def page(document: Document) -> Page:
         Section("Accountants", _accountants(document)),
         Section("How the bound was computed", worked_example(document)),
         Section("For an impact assessment", assessment(document)),
-        Section("Limits", [Points([words.format(units=said.units) for words in LIMITS])]),
+        Section("Limits", [Points([words.format(with_several=with_several(said)) for words in LIMITS])]),
         Section("Everything that decides the result", [*every_setting(document), *reproducing(document)]),
     ]
     return Page(
