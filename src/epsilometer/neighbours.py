@@ -140,6 +140,8 @@ class SpeaksOfNeighbours:
 
     def _settle_neighbours(self) -> None:
         """For `__post_init__`: where a relation is expected, names of relations and `Neighbours` do as well."""
+        if type(self.relation) is Relation and self.unit == RECORD:
+            return  # as nearly always, and thousands of times where audits are simulated
         said = Neighbours.of(self.relation, self.unit)
         object.__setattr__(self, "relation", said.relation)
         object.__setattr__(self, "unit", said.unit)

@@ -23,7 +23,7 @@ from epsilometer.bounds import (
     gaussian_strength_limit,
     share_refuted_in_steps,
 )
-from epsilometer.claims import LARGEST_MU, Claim, Floats, GaussianClaim, StepClaim
+from epsilometer.claims import Claim, Floats, StepClaim
 from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.evidence import PerStep
 from epsilometer.neighbours import Neighbours, Relation, require_same_neighbours, sensitivity
@@ -147,11 +147,6 @@ class StepBets:
 
     def as_seen_by(self, evidence: PerStep) -> StepBets:
         return replace(self, steps=evidence.steps)
-
-    def with_half_of_the_noise(self, neighbours: Neighbours) -> GaussianClaim:
-        """What canaries of a step would attain."""
-        stated = self._stated(neighbours).strongest
-        return replace(stated, mu=min(2.0 * stated.mu, LARGEST_MU))
 
     def _speaks_of(self, claim: Claim) -> bool:
         """Whether the claim stands and falls with what is stated of steps."""
