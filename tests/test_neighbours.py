@@ -284,8 +284,9 @@ def test_a_claim_about_another_unit_than_the_subjects_is_refused() -> None:
         audit(trained, data=DATA, claim=PointClaim(1.0, 1e-5, unit="user"), trials=2)
     with pytest.raises(NeighboursMismatch, match="the claim speaks of one user, the mechanism of one record"):
         mechanism_plan(Laplace(1.0), claim=PointClaim(1.0, unit="user"), runs=100)
-    with pytest.raises(InvalidInput, match="unit = 'two words'"):
-        audit(trained, data=DATA, claim=1.0, unit="two words", trials=2)
+    for odd in ("two words", ""):
+        with pytest.raises(InvalidInput, match=f"unit = '{odd}'"):
+            audit(trained, data=DATA, claim=1.0, unit=odd, trials=2)
 
 
 def test_a_game_about_another_unit_is_refused() -> None:

@@ -282,7 +282,7 @@ def _crafted(plan: Plan, prepared: Preparation) -> Game:
     plan.subject.load()
     with one_thread():
         game = plan.adversary.craft(plan.subject, plan.relation, prepared.arrays)
-    played = Neighbours(game.unit or plan.subject.unit, game.relation)
+    played = Neighbours(plan.subject.unit if game.unit is None else game.unit, game.relation)
     require_same_neighbours("the claim", plan.neighbours, "the game", played)
     if game.group_size != plan.adversary.group_size:
         expected = f"the adversary's {plan.adversary.group_size}"

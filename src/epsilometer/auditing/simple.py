@@ -87,7 +87,7 @@ def audit(
             time_limit,
             deterministic,
             stated,
-            unit or RECORD,
+            RECORD if unit is None else unit,
         )
     chosen = _claimed(claim, delta, subject.unit if unit is None else unit)
     plan = Plan(
