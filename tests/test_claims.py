@@ -6,8 +6,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from epsilometer import PointClaim
-from epsilometer.claims import CurveClaim, GaussianClaim, Relation, require_same_relation
-from epsilometer.errors import InvalidInput, RelationMismatch
+from epsilometer.claims import CurveClaim, GaussianClaim, Relation
+from epsilometer.errors import InvalidInput, NeighboursMismatch
+from epsilometer.neighbours import require_same_neighbours
 
 epsilons = st.floats(0, 20)
 deltas = st.floats(0, 0.5)
@@ -123,8 +124,10 @@ def test_bad_claims_are_refused_in_words(make, words: str) -> None:
 
 
 def test_relations_never_meet_silently() -> None:
-    with pytest.raises(RelationMismatch, match=r"the claim speaks of the replace relation, the evidence of add-remove"):
-        require_same_relation("the claim", Relation.REPLACE, "the evidence", Relation.ADD_REMOVE)
+    with pytest.raises(
+        NeighboursMismatch, match=r"the claim speaks of the replace relation, the evidence of add-remove"
+    ):
+        require_same_neighbours("the claim", Relation.REPLACE, "the evidence", Relation.ADD_REMOVE)
 
 
 @given(epsilons, deltas, st.integers(1, 30), st.lists(st.floats(0, 1), min_size=1, max_size=20))

@@ -1,4 +1,4 @@
-"""What a training promises: points (ε, δ) and whole trade-off curves, under one neighbouring relation.
+"""What a training promises: points (ε, δ) and whole trade-off curves, for one kind of neighbours.
 
 A claim limits every test that tries to tell the two worlds apart. The one function that says how is
 `max_tpr(fpr)`: the largest true-positive rate that the claim allows at a false-positive rate. All else
@@ -7,7 +7,6 @@ A claim limits every test that tries to tell the two worlds apart. The one funct
 
 from __future__ import annotations
 
-import enum
 import functools
 import hashlib
 import math
@@ -20,8 +19,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from epsilometer import validate
-from epsilometer.errors import EvidenceMismatch, InvalidInput, RelationMismatch, unknown_name
+from epsilometer.deprecated import moved
+from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.figures import Curve, Drawable, TradeOff
+from epsilometer.neighbours import RECORD, AnyNeighbours, Neighbours, Relation, SpeaksOfNeighbours, sensitivity
+
+__all__ = [
+    "LARGEST_MU", "Claim", "CurveClaim", "Floats", "GaussianClaim", "Neighbours", "PointClaim", "Relation",
+    "StepClaim", "group_max_tpr", "point_max_tpr",
+]  # fmt: skip
+__getattr__ = moved(__name__, {"require_same_relation": "epsilometer.neighbours:require_same_neighbours"})
 
 Floats = NDArray[np.float64]
 LARGEST_EXPONENT = 700.0  # e to that is a number yet
@@ -29,52 +36,20 @@ _SHOWN = np.unique(np.concatenate([[0.0], np.geomspace(1e-4, 1e-2, 13), np.linsp
 LARGEST_MU = 1e7  # beyond it ε is over 5e13, and double precision ends
 
 
-class Relation(enum.StrEnum):
-    """How the two worlds of a claim differ."""
-
-    ADD_REMOVE = "add-remove"  # one world has a record that the other lacks
-    REPLACE = "replace"  # a record has another value
-    ZERO_OUT = "zero-out"  # a record is replaced by one that contributes nothing
-
-    @classmethod
-    def of(cls, value: object) -> Relation:
-        """The relation of that name.
-
-        >>> Relation.of("replace")
-        <Relation.REPLACE: 'replace'>
-        """
-        try:
-            return cls(str(value))
-        except ValueError:
-            raise unknown_name("relation", value, [r.value for r in cls]) from None
-
-
 def require_claim(claim: object) -> None:
     """Refuse what is no claim."""
     validate.instance("claim", claim, Claim, "a claim such as PointClaim(epsilon, delta)")
 
 
-def require_same_relation(first: str, a: Relation, second: str, b: Relation) -> None:
-    """Refuse to let statements about different relations meet."""
-    if a is not b:
-        raise RelationMismatch(first, a.value, second, b.value)
-
-
-def sensitivity(relation: Relation) -> float:
-    """How far one record can move a sum of clipped gradients, in clip norms."""
-    return 2.0 if relation is Relation.REPLACE else 1.0
-
-
-class Claim(Drawable):
+class Claim(Drawable, SpeaksOfNeighbours):
     """A promise about every pair of neighbouring data sets."""
 
     statement: ClassVar[str] = "its trade-off curve"  # what is refuted, if the claim is
     of_single_steps: ClassVar[bool] = False  # or of the whole training
-    relation: Relation
 
     @abstractmethod
     def _max_tpr(self, fpr: Floats) -> Floats:
-        """`max_tpr` for a single differing record, on an array of rates in [0, 1]."""
+        """`max_tpr` for a single differing unit, on an array of rates in [0, 1]."""
 
     @abstractmethod
     def epsilon_at(self, delta: float) -> float:
@@ -91,7 +66,7 @@ class Claim(Drawable):
     def max_tpr(self, fpr: ArrayLike, group_size: int = 1) -> Floats:
         """The largest true-positive rate that the claim allows at this false-positive rate.
 
-        For worlds that differ in `group_size` records the limit is applied once for each record on the
+        For worlds that differ in `group_size` units (records, users) the limit is applied once for each of them on the
         way from one world to the other (Dong, Roth & Su 2022, Theorem 2.14: group privacy of f-DP). For an
         (ε, δ) point this is tighter than the usual (kε, δ·Σe^{iε}).
 
@@ -160,11 +135,12 @@ class PointClaim(Claim):
     epsilon: float
     delta: float = 0.0
     relation: Relation = Relation.ADD_REMOVE
+    unit: str = RECORD
 
     def __post_init__(self) -> None:
         validate.epsilon(self.epsilon)
         validate.delta(self.delta)
-        object.__setattr__(self, "relation", Relation.of(self.relation))
+        self._settle_neighbours()
 
     def _max_tpr(self, fpr: Floats) -> Floats:
         return point_max_tpr(fpr, np.float64(self.epsilon), np.float64(self.delta))
@@ -190,25 +166,25 @@ class PointClaim(Claim):
         return self.delta
 
     def group(self, size: int) -> PointClaim:
-        """The usual point that follows for groups of `size` records; `max_tpr(·, size)` is tighter.
+        """The usual point that follows for groups of `size` units; `max_tpr(·, size)` is tighter.
 
         >>> PointClaim(0.5, 1e-6).group(2)
-        PointClaim(epsilon=1.0, delta=2.64...e-06, relation=<Relation.ADD_REMOVE: 'add-remove'>)
+        PointClaim(epsilon=1.0, delta=2.64...e-06, relation=<Relation.ADD_REMOVE: 'add-remove'>, unit='record')
         """
         validate.group_size(size)
         exponents = min(self.epsilon, 1e6) * np.arange(size) + (math.log(self.delta) if self.delta else -math.inf)
         delta = float(np.exp(np.minimum(exponents, 0.0)).sum())  # a summand over 1 makes the sum over 1
-        return PointClaim(self.epsilon * size, min(delta, np.nextafter(1.0, 0.0).item()), self.relation)
+        return PointClaim(self.epsilon * size, min(delta, np.nextafter(1.0, 0.0).item()), self.relation, self.unit)
 
     def describe(self) -> str:
-        return f"(ε = {self.epsilon:.4g}, δ = {self.delta:.4g}), {self.relation}"
+        return f"(ε = {self.epsilon:.4g}, δ = {self.delta:.4g}), {self.neighbours}"
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "form": "point",
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "relation": self.relation.value,
+            **self.neighbours.identity(),
         }
 
 
@@ -222,11 +198,12 @@ class GaussianClaim(Claim):
 
     mu: float
     relation: Relation = Relation.ADD_REMOVE
+    unit: str = RECORD
 
     def __post_init__(self) -> None:
         if not (math.isinf(validate.real("mu", self.mu, above=0, closed="[]")) or self.mu <= LARGEST_MU):
             raise InvalidInput("mu", self.mu, f"at most {LARGEST_MU:g}, or infinity")
-        object.__setattr__(self, "relation", Relation.of(self.relation))
+        self._settle_neighbours()
 
     def _max_tpr(self, fpr: Floats) -> Floats:
         return self._group_max_tpr(fpr, 1)
@@ -263,7 +240,7 @@ class GaussianClaim(Claim):
         return high
 
     @classmethod
-    def through(cls, epsilon: float, delta: float, relation: Relation = Relation.ADD_REMOVE) -> GaussianClaim:
+    def through(cls, epsilon: float, delta: float, relation: AnyNeighbours = Relation.ADD_REMOVE) -> GaussianClaim:
         """The Gaussian curve that passes through the point (ε, δ).
 
         >>> round(GaussianClaim.through(4.377, 1e-5).mu, 3)
@@ -271,21 +248,22 @@ class GaussianClaim(Claim):
         """
         validate.epsilon(epsilon)
         validate.real("delta", delta, above=0, below=1, remedy="a Gaussian curve has no point with δ = 0")
+        said = Neighbours.of(relation)
         if math.isinf(epsilon):
-            return cls(math.inf, relation)
+            return cls(math.inf, said.relation, said.unit)
         low, high = 0.0, 1.0
         while cls(high).delta_at(epsilon) < delta:
             high *= 2
         for _ in range(100):
             middle = (low + high) / 2
             low, high = (middle, high) if cls(middle).delta_at(epsilon) < delta else (low, middle)
-        return cls(low, relation)
+        return cls(low, said.relation, said.unit)
 
     def describe(self) -> str:
-        return f"{self.mu:.4g}-Gaussian DP, {self.relation}"
+        return f"{self.mu:.4g}-Gaussian DP, {self.neighbours}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"form": "gaussian", "mu": self.mu, "relation": self.relation.value}
+        return {"form": "gaussian", "mu": self.mu, **self.neighbours.identity()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -301,9 +279,10 @@ class StepClaim(Claim):
     of_single_steps: ClassVar[bool] = True
     mu: float | tuple[float, ...]  # of every step, or of one after another
     relation: Relation = Relation.ADD_REMOVE
+    unit: str = RECORD
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "relation", Relation.of(self.relation))
+        self._settle_neighbours()
         try:
             mus = np.asarray(self.mu, dtype=np.float64)
         except (TypeError, ValueError):
@@ -315,16 +294,17 @@ class StepClaim(Claim):
             GaussianClaim(mu)
 
     @classmethod
-    def of_noise(cls, noise_multiplier: float, relation: Relation | str = Relation.ADD_REMOVE) -> StepClaim:
+    def of_noise(cls, noise_multiplier: float, relation: AnyNeighbours = Relation.ADD_REMOVE) -> StepClaim:
         """What a noise multiplier states: σ in N(0, (σC)²), added to a sum of gradients of norm C at most."""
         validate.real("noise_multiplier", noise_multiplier, above=0, closed="[")
-        reach = sensitivity(Relation.of(relation))
-        return cls(reach / noise_multiplier if noise_multiplier > 0 else math.inf, Relation.of(relation))
+        said = Neighbours.of(relation)
+        reach = sensitivity(said.relation)
+        return cls(reach / noise_multiplier if noise_multiplier > 0 else math.inf, said.relation, said.unit)
 
     @functools.cached_property
     def strongest(self) -> GaussianClaim:
         """The limit of the step that promises least."""
-        return GaussianClaim(max(self.mu) if isinstance(self.mu, tuple) else self.mu, self.relation)
+        return GaussianClaim(max(self.mu) if isinstance(self.mu, tuple) else self.mu, self.relation, self.unit)
 
     def strengths(self, steps: int) -> Floats:
         """μ of each of so many steps."""
@@ -352,11 +332,11 @@ class StepClaim(Claim):
         mu = self.strongest.mu
         most = "at least " if isinstance(self.mu, tuple) and len(set(self.mu)) > 1 else ""
         noise = sensitivity(self.relation) / mu if mu else math.inf
-        return f"each step is {mu:.4g}-Gaussian DP (noise multiplier {most}{noise:.4g}), {self.relation}"
+        return f"each step is {mu:.4g}-Gaussian DP (noise multiplier {most}{noise:.4g}), {self.neighbours}"
 
     def to_dict(self) -> dict[str, Any]:
         mu = list(self.mu) if isinstance(self.mu, tuple) else self.mu
-        return {"form": "steps", "mu": mu, "relation": self.relation.value}
+        return {"form": "steps", "mu": mu, **self.neighbours.identity()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -375,6 +355,7 @@ class CurveClaim(Claim):
     deltas: tuple[float, ...]
     relation: Relation = Relation.ADD_REMOVE
     name: str = "a privacy profile"
+    unit: str = RECORD
 
     def __post_init__(self) -> None:
         for name in ("epsilons", "deltas"):
@@ -385,7 +366,7 @@ class CurveClaim(Claim):
         for epsilon, delta in zip(self.epsilons, self.deltas, strict=True):
             validate.epsilon(epsilon)
             validate.real("delta", delta, above=0, below=1, closed="[]")
-        object.__setattr__(self, "relation", Relation.of(self.relation))
+        self._settle_neighbours()
 
     def _max_tpr(self, fpr: Floats) -> Floats:
         ends, slopes, heights = self._envelope
@@ -435,10 +416,10 @@ class CurveClaim(Claim):
         return float(epsilons[i - 1] + math.log1p(share * gap))
 
     def __repr__(self) -> str:
-        return f"CurveClaim({self.name}, {len(self.epsilons)} points, {self.relation})"
+        return f"CurveClaim({self.name}, {len(self.epsilons)} points, {self.neighbours})"
 
     def describe(self) -> str:
-        return f"the trade-off curve of {self.name}, {self.relation}"
+        return f"the trade-off curve of {self.name}, {self.neighbours}"
 
     def to_dict(self) -> dict[str, Any]:
         points = np.round([self.epsilons, self.deltas], 9).tolist()  # coarser than rounding on another machine
@@ -447,7 +428,7 @@ class CurveClaim(Claim):
             "name": self.name,
             "points": len(self.epsilons),
             "sha256": hashlib.sha256(str(points).encode()).hexdigest(),
-            "relation": self.relation.value,
+            **self.neighbours.identity(),
         }
 
 

@@ -6,6 +6,10 @@ import difflib
 import math
 from collections.abc import Iterable
 
+from epsilometer.deprecated import moved
+
+__getattr__ = moved(__name__, {"RelationMismatch": "epsilometer.errors:NeighboursMismatch"})
+
 # What code raises that takes data from outside for its own: other types, missing keys, numbers beyond all range, lists
 # in lists without end. Whoever reads such data catches these, and says whose data they are.
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, StopIteration, TypeError, ValueError)
@@ -47,15 +51,22 @@ class EvidenceMismatch(EpsilometerError, TypeError):
     """A bound was given evidence for which it is not valid."""
 
 
-class RelationMismatch(EpsilometerError, ValueError):
-    """Two statements about different neighbouring relations were about to be compared."""
+class NeighboursMismatch(EpsilometerError, ValueError):
+    """Two statements about different neighbours, in relation or unit, were about to be compared."""
 
-    def __init__(self, first: str, first_relation: str, second: str, second_relation: str) -> None:
-        self._parts = (first, first_relation, second, second_relation)
-        super().__init__(
-            f"{first} speaks of the {first_relation} relation, {second} of {second_relation}: "
-            f"epsilons of different relations cannot be compared; state both under one relation"
-        )
+    def __init__(self, first: str, first_said: str, second: str, second_said: str, differ_in: str = "relation") -> None:
+        self._parts = (first, first_said, second, second_said, differ_in)
+        if differ_in == "unit":
+            text = (
+                f"{first} speaks of one {first_said}, {second} of one {second_said}: "
+                f"epsilons of different units cannot be compared; state both for one unit"
+            )
+        else:
+            text = (
+                f"{first} speaks of the {first_said} relation, {second} of {second_said}: "
+                f"epsilons of different relations cannot be compared; state both under one relation"
+            )
+        super().__init__(text)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), self._parts

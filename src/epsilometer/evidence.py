@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from epsilometer import metrics, validate
-from epsilometer.claims import Floats, Relation
+from epsilometer.claims import Floats
 from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.figures import Drawable, ScoreHistograms
 from epsilometer.metrics import Interval, TruePositives
+from epsilometer.neighbours import RECORD, AnyNeighbours, Relation, SpeaksOfNeighbours
 from epsilometer.seeds import Stream, seed_of
 
 OUT, IN = int(Stream.OUT), int(Stream.IN)
@@ -29,7 +30,7 @@ Coins = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(SpeaksOfNeighbours):
     """Outcomes of a test whose threshold was fixed before any of these trials was seen.
 
     >>> Counts(tp=970, fp=20, fn=30, tn=980).fpr
@@ -42,6 +43,7 @@ class Counts:
     tn: int
     relation: Relation = Relation.ADD_REMOVE
     group_size: int = 1
+    unit: str = RECORD
     usual_method: ClassVar[str] = "clopper-pearson"
     has_scores: ClassVar[bool] = False
     independent: ClassVar[bool] = True
@@ -94,12 +96,12 @@ class Counts:
         return {"tp": self.tp, "fp": self.fp, "fn": self.fn, "tn": self.tn}
 
 
-@dataclass(frozen=True, eq=False)
-class PairedRuns(Drawable):
+@dataclass(frozen=True, eq=False, init=False)
+class PairedRuns(Drawable, SpeaksOfNeighbours):
     """One score from each of many independent trainings, some with the canary and some without.
 
     True of them: trials are independent, those of one world identically distributed, and the worlds differ
-    in `group_size` records under `relation`.
+    in `group_size` units (records, unless another word is said) under `relation`.
 
     >>> PairedRuns(out_scores=[0.1, -0.3], in_scores=[1.2, 0.8, 0.9])
     PairedRuns(2 out, 3 in, add-remove)
@@ -120,6 +122,7 @@ class PairedRuns(Drawable):
     in_scores: Floats
     relation: Relation
     group_size: int
+    unit: str
 
     @staticmethod
     def side(seed: int, trial: Trial, scores: int) -> int:
@@ -128,17 +131,17 @@ class PairedRuns(Drawable):
 
     @classmethod
     def collect(
-        cls, results: Mapping[Trial, Floats], count: int, seed: int, relation: Relation, group_size: int
+        cls, results: Mapping[Trial, Floats], count: int, seed: int, neighbours: AnyNeighbours, group_size: int
     ) -> Self:
         """What the first `count` trials of each world have shown."""
         out_scores, in_scores = (np.concatenate([results[world, i] for i in range(count)]) for world in (OUT, IN))
-        return cls(out_scores, in_scores, relation, group_size)
+        return cls(out_scores, in_scores, neighbours, group_size)
 
     @classmethod
-    def always_right(cls, trials: int, scores: int, relation: Relation, group_size: int) -> Self:
+    def always_right(cls, trials: int, scores: int, neighbours: AnyNeighbours, group_size: int) -> Self:
         """What an attack that is never wrong shows in so many trials."""
         ranks = np.arange(trials, dtype=np.float64)
-        return cls(ranks - trials, ranks, relation, group_size)
+        return cls(ranks - trials, ranks, neighbours, group_size)
 
     def as_pairs(self) -> PairedRuns:
         return self
@@ -147,20 +150,23 @@ class PairedRuns(Drawable):
         self,
         out_scores: ArrayLike,
         in_scores: ArrayLike,
-        relation: Relation | str = Relation.ADD_REMOVE,
+        relation: AnyNeighbours = Relation.ADD_REMOVE,
         group_size: int = 1,
+        unit: str = RECORD,
     ) -> None:
         object.__setattr__(self, "out_scores", as_scores("out_scores", out_scores))
         object.__setattr__(self, "in_scores", as_scores("in_scores", in_scores))
-        object.__setattr__(self, "relation", relation)
-        object.__setattr__(self, "group_size", group_size)
+        for name, value in (("relation", relation), ("unit", unit), ("group_size", group_size)):
+            object.__setattr__(self, name, value)
         _check_game(self)
 
     def counts(self, threshold: float) -> Counts:
         """Outcomes of the test score > threshold."""
         tp = int(np.count_nonzero(self.in_scores > threshold))
         fp = int(np.count_nonzero(self.out_scores > threshold))
-        return Counts(tp, fp, len(self.in_scores) - tp, len(self.out_scores) - fp, self.relation, self.group_size)
+        return Counts(
+            tp, fp, len(self.in_scores) - tp, len(self.out_scores) - fp, self.relation, self.group_size, self.unit
+        )
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -203,12 +209,12 @@ class PairedRuns(Drawable):
         return replace(self, out_scores=-self.out_scores, in_scores=-self.in_scores)
 
     def __repr__(self) -> str:
-        group = f", groups of {self.group_size}" if self.group_size > 1 else ""
-        return f"PairedRuns({len(self.out_scores)} out, {len(self.in_scores)} in, {self.relation}{group})"
+        game = self.neighbours.in_groups(self.group_size)
+        return f"PairedRuns({len(self.out_scores)} out, {len(self.in_scores)} in, {game})"
 
 
-@dataclass(frozen=True, eq=False)
-class CoinFlips(Drawable):
+@dataclass(frozen=True, eq=False, init=False)
+class CoinFlips(Drawable, SpeaksOfNeighbours):
     """Scores of things that were included in a training by a fair coin each."""
 
     things: ClassVar[str] = "scores"
@@ -228,6 +234,7 @@ class CoinFlips(Drawable):
     member: Coins
     relation: Relation
     group_size: int
+    unit: str
     in_order: bool  # the order has nothing to do with the coins, so that it may decide between equal scores
 
     @staticmethod
@@ -237,35 +244,36 @@ class CoinFlips(Drawable):
 
     @classmethod
     def collect(
-        cls, results: Mapping[Trial, Floats], count: int, seed: int, relation: Relation, group_size: int
+        cls, results: Mapping[Trial, Floats], count: int, seed: int, neighbours: AnyNeighbours, group_size: int
     ) -> Self:
         """What the first `count` trainings have shown together; each has coins of its own (see `pool_runs`)."""
         seen = [results[IN, index] for index in range(count)]
         coins = [toss_coins(seed, index, len(scores)) for index, scores in enumerate(seen)]
-        return cls(np.concatenate(seen), np.concatenate(coins), relation, group_size, in_order=True)
+        return cls(np.concatenate(seen), np.concatenate(coins), neighbours, group_size, in_order=True)
 
     @classmethod
-    def always_right(cls, trials: int, scores: int, relation: Relation, group_size: int) -> Self:
+    def always_right(cls, trials: int, scores: int, neighbours: AnyNeighbours, group_size: int) -> Self:
         """What an attack that is never wrong shows in so many trainings."""
         member = np.arange(scores * trials) % 2
-        return cls(member.astype(np.float64), member, relation, group_size)
+        return cls(member.astype(np.float64), member, neighbours, group_size)
 
     def as_pairs(self) -> PairedRuns:
         """As if they were independent: good enough to see how strong an attack was, and for nothing else."""
-        return PairedRuns(self.scores[~self.member], self.scores[self.member], self.relation)
+        return PairedRuns(self.scores[~self.member], self.scores[self.member], self.neighbours)
 
     def __init__(
         self,
         scores: ArrayLike,
         member: ArrayLike,
-        relation: Relation | str = Relation.ADD_REMOVE,
+        relation: AnyNeighbours = Relation.ADD_REMOVE,
         group_size: int = 1,
         in_order: bool = False,
+        unit: str = RECORD,
     ) -> None:
         object.__setattr__(self, "scores", as_scores("scores", scores))
         object.__setattr__(self, "member", as_coins("member", member, len(self.scores)))
-        object.__setattr__(self, "relation", relation)
-        object.__setattr__(self, "group_size", group_size)
+        for name, value in (("relation", relation), ("unit", unit), ("group_size", group_size)):
+            object.__setattr__(self, name, value)
         object.__setattr__(self, "in_order", in_order)
         _check_game(self)
 
@@ -294,7 +302,7 @@ class CoinFlips(Drawable):
 
     def __repr__(self) -> str:
         included = f"{int(self.member.sum())} {self.included}"
-        return f"{type(self).__name__}({len(self.scores)} {self.things}, {included}, {self.relation})"
+        return f"{type(self).__name__}({len(self.scores)} {self.things}, {included}, {self.neighbours})"
 
 
 class OneRun(CoinFlips):
@@ -311,7 +319,7 @@ class OneRun(CoinFlips):
     things, included = "canaries", "included"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class PerStep(CoinFlips):
     """What single steps of a training have shown: in each, crafted gradients were there or not, by fair coins.
 
@@ -336,13 +344,14 @@ class PerStep(CoinFlips):
         self,
         scores: ArrayLike,
         member: ArrayLike,
-        relation: Relation | str = Relation.ADD_REMOVE,
+        relation: AnyNeighbours = Relation.ADD_REMOVE,
         group_size: int = 1,
         in_order: bool = False,
         steps: int | None = None,
         middle: float | None = None,
+        unit: str = RECORD,
     ) -> None:
-        super().__init__(scores, member, relation, group_size, in_order)
+        super().__init__(scores, member, relation, group_size, in_order, unit)
         if steps is not None and len(self.scores) % validate.whole("steps", steps, least=1):
             raise InvalidInput("steps", steps, f"a number that divides that of scores, {len(self.scores)}")
         if middle is not None:
@@ -351,10 +360,10 @@ class PerStep(CoinFlips):
         object.__setattr__(self, "middle", middle)
 
     @classmethod
-    def always_right(cls, trials: int, scores: int, relation: Relation, group_size: int) -> Self:
+    def always_right(cls, trials: int, scores: int, neighbours: AnyNeighbours, group_size: int) -> Self:
         """On either side of any middle."""
         member = np.arange(scores * trials) % 2
-        return cls(np.where(member, 1e9, -1e9), member, relation, group_size)
+        return cls(np.where(member, 1e9, -1e9), member, neighbours, group_size)
 
     def by_step(self) -> Iterator[tuple[Floats, Coins]]:
         """Scores and coins of one step after another."""
@@ -411,7 +420,7 @@ def toss_coins(seed: int, index: int, canaries: int) -> Coins:
 
 
 def _check_game(evidence: PairedRuns | CoinFlips | Counts) -> None:
-    object.__setattr__(evidence, "relation", Relation.of(evidence.relation))
+    evidence._settle_neighbours()
     object.__setattr__(evidence, "group_size", validate.group_size(evidence.group_size))
 
 

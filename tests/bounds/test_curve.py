@@ -13,7 +13,7 @@ from epsilometer.bounds import (
     refute_curve,
 )
 from epsilometer.claims import GaussianClaim, Relation
-from epsilometer.errors import EvidenceMismatch, InvalidInput, RelationMismatch
+from epsilometer.errors import EvidenceMismatch, InvalidInput, NeighboursMismatch
 from epsilometer.evidence import Counts, Membership, OneRun
 
 
@@ -68,9 +68,9 @@ def test_other_evidence_is_refused_by_name(evidence) -> None:
 
 
 def test_relations_must_agree() -> None:
-    with pytest.raises(RelationMismatch):
+    with pytest.raises(NeighboursMismatch):
         refute_curve(Counts(1, 0, 0, 1, Relation.REPLACE), PointClaim(1.0))
-    with pytest.raises(RelationMismatch):
+    with pytest.raises(NeighboursMismatch):
         largest_noise_multiplier(runs(1.0), lambda s: GaussianClaim(1 / s, Relation.REPLACE))
 
 

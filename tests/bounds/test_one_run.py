@@ -15,7 +15,7 @@ from epsilometer.bounds.one_run import one_run, one_run_epsilon, one_run_p_value
 from epsilometer.bounds.one_run_fdp import _least_fpr, one_run_fdp, one_run_fdp_epsilon, refute_one_run
 from epsilometer.bounds.several_runs import pool_runs
 from epsilometer.claims import Claim, CurveClaim, GaussianClaim
-from epsilometer.errors import EvidenceMismatch, InvalidInput, RelationMismatch
+from epsilometer.errors import EvidenceMismatch, InvalidInput, NeighboursMismatch
 from epsilometer.evidence import Counts, Membership, OneRun
 
 
@@ -255,7 +255,7 @@ def test_pooled_runs_are_one_run() -> None:
     parts = [OneRun(whole.scores[a:b], whole.member[a:b]) for a, b in ((0, 100), (100, 800))]
     assert one_run(pool_runs(parts), delta=1e-5).epsilon == one_run(whole, delta=1e-5).epsilon
     assert one_run(pool_runs(iter([first]))).epsilon == one_run(first).epsilon
-    with pytest.raises(RelationMismatch, match="run 1 of replace"):
+    with pytest.raises(NeighboursMismatch, match="run 1 of replace"):
         pool_runs([first, OneRun([1.0], [1], relation="replace")])
     with pytest.raises(InvalidInput, match="group_size of run 1 = 2: expected 1, as in run 0"):
         pool_runs([first, OneRun([1.0], [1], group_size=2)])
@@ -318,5 +318,5 @@ def test_other_evidence_is_refused(evidence) -> None:
     for call in (one_run, lambda e: one_run_fdp(e, delta=1e-5), lambda e: refute_one_run(e, claim)):
         with pytest.raises(EvidenceMismatch, match=f"needs the canaries of one run .* got {type(evidence).__name__}"):
             call(evidence)
-    with pytest.raises(RelationMismatch):
+    with pytest.raises(NeighboursMismatch):
         refute_one_run(gaussian_run(20), PointClaim(1.0, relation="replace"))

@@ -12,7 +12,7 @@ from epsilometer.bounds import StepProcess, bet_on_steps
 from epsilometer.bounds.step_bets import Bet, right_among, right_so_far, tuned
 from epsilometer.bounds.step_process import LIMITING, SLOTS
 from epsilometer.claims import Floats, GaussianClaim, Relation, StepClaim
-from epsilometer.errors import EvidenceMismatch, InvalidInput, RelationMismatch
+from epsilometer.errors import EvidenceMismatch, InvalidInput, NeighboursMismatch
 from epsilometer.evidence import PerStep
 
 STRENGTHS = (0.05, 1 / 1.386, 2.0)
@@ -213,7 +213,7 @@ def test_what_is_refused() -> None:
         bet_on_steps(evidence, StepClaim(1.0))
     with pytest.raises(InvalidInput, match="divides"):
         PerStep([0.0, 1.0], [0, 1], steps=3)
-    with pytest.raises(RelationMismatch):
+    with pytest.raises(NeighboursMismatch):
         bet_on_steps(PerStep([0.0, 1.0], [0, 1], steps=1), StepClaim(1.0, Relation.REPLACE))
     with pytest.raises(InvalidInput, match="group_size"):
         bet_on_steps(PerStep([0.0, 1.0], [0, 1], group_size=2, steps=1), StepClaim(1.0))

@@ -24,7 +24,7 @@ WORDS = (
     "l2", "consistent", "passed", "sampler", "extra", "model", "run", "watched", "damaged", "127.0.0.1", "::1",
     "0.0.0.0", "99999", "training.steps=20,21", "training.steps=", "model.hidden=[3],[4]", "claim.epsilon=nan", "a.b=1",
     "tiny.toml", "given.toml", "rows.txt", "lira", "rmia", "label-only", "white-box", "loss", "sum", "mean",
-    "individual", "dangling", "loop",
+    "individual", "dangling", "loop", "record", "user",
 )  # fmt: skip
 SMALL = tuple(word for word in WORDS if not (word.isdecimal() and int(word[:9]) > 20))  # nothing that trains for long
 PLACES = (  # where results may be asked for: never where a fuzz must not write
@@ -44,33 +44,34 @@ _PLANNED = ("--trials", "--confidence", "--seed", "--epsilon", "--noise-scale", 
 _OWN = (
     "--data", "--delta", "--score", "--isolation", "--time-limit", "--deterministic", "--not-deterministic",
     "--sample-rate", "--noise-multiplier", "--steps", "--adversary", "--bound", "--record", "--epochs", "--batch-size",
-    "--records",
+    "--records", "--unit",
 )  # fmt: skip
 _PLAYED = ("--executor", "--address", "--workers", "--out", "--quiet")
 _TOLD = ("--require", "--summary", "--junit", "--model-card", "--mlflow")
 _EPOCHS = ("--epochs", "--batch-size", "--records")
 _MECHANISM = (
-    "--epsilon", "--delta", "--curve", "--sensitivity", "--norm", "--relation", "--entries", "--runs", "--learning",
-    "--score", "--confidence", "--bound", "--seed", "--deterministic", "--not-deterministic", "--neighbours",
-    "--executor", "--workers", "--out", "--quiet",
+    "--epsilon", "--delta", "--curve", "--sensitivity", "--norm", "--relation", "--unit", "--entries", "--runs",
+    "--learning", "--score", "--confidence", "--bound", "--seed", "--deterministic", "--not-deterministic",
+    "--neighbours", "--executor", "--workers", "--out", "--quiet",
 )  # fmt: skip
 _MEMBERSHIP = ("--attack", "--references", "--targets", "--seed", "--data-dir", "--scores", *_PLAYED)
 OPTIONS = {
     "account": (
         "--sample-rate", "--steps", "--delta", "--noise-multiplier", "--epsilon", "--accountant", "--relation",
-        "--also-noise", *_EPOCHS,
+        "--also-noise", "--unit", *_EPOCHS,
     ),
     "bound": (
         "--one-run", "--delta", "--confidence", "--method", "--threshold", "--guesses", "--direction", "--group-size",
         "--relation", "--claim", "--seed", "--in-order", "--counts", "--sample-rate", "--noise-multiplier", "--steps",
-        *_TOLD,
+        "--unit", *_TOLD,
     ),
     "bound a curve": (
-        "--delta", "--relation", "--claim", "--sample-rate", "--noise-multiplier", "--steps", "--method", *_EPOCHS,
+        "--delta", "--relation", "--claim", "--sample-rate", "--noise-multiplier", "--steps", "--method", "--unit",
+        *_EPOCHS,
     ),
     "compare": (
         "--one-run", "--delta", "--confidence", "--threshold", "--guesses", "--direction", "--seed", "--counts",
-        "--group-size", "--in-order", "--relation",
+        "--group-size", "--in-order", "--relation", "--unit",
     ),
     "power": ("--epsilon", "--delta", "--confidence", "--true-epsilon", "--probability"),
     "check": (*_PLANNED, "--adversary", "--bound"),
@@ -214,7 +215,7 @@ VALUES = (
     '["x"]', "[[1]]", "{a = 1}", "1979-05-27", "07:32:00", "0x1F",
 )  # fmt: skip
 KEYS = {
-    "claim": ("epsilon", "delta", "relation", "form"),
+    "claim": ("epsilon", "delta", "relation", "form", "unit"),
     "data": ("name", "classes", "per_class", "held_out", "path"),
     "model": (
         "name", "hidden", "activation", "loss", "initialisation", "init_scale", "init_seed", "precision",
@@ -245,6 +246,7 @@ LIKELY = {
         ("steps", "trials", "seed", "init_seed", "per_class", "held_out", "copies", "canaries", "coordinates"), _WHOLES
     ),
     "hidden": ("[1]", "[3, 4]", "[1000000]", "[]"),
+    "unit": ('"record"', '"user"', '"a user"', '"user\\n"', '"USER"'),
     "relation": ('"replace"', '"zero-out"', '"add-remove"'),
     "sampling": ('"poisson"', '"full"', '"shuffle"', '"fixed"'),
     "accountant": ('"pld"', '"rdp"', '"basic"'),

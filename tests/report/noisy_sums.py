@@ -16,5 +16,5 @@ def train(data: Any, seed: int) -> Any:
     return lambda points: points @ sums.T
 
 
-def audited() -> AuditResult:
-    return epsilometer.audit(train, data=DATA, claim=(3.0, 1e-5), trials=25, isolation="here")
+def audited(**settings: Any) -> AuditResult:
+    return epsilometer.audit(train, data=DATA, claim=(3.0, 1e-5), trials=25, isolation="here", **settings)

@@ -10,7 +10,7 @@ from epsilometer import validate
 from epsilometer.accounting import composition, heterogeneous, moments, pld, rdp
 from epsilometer.accounting.events import Composition
 from epsilometer.accounting.mechanism import DpSgd, UpperBound
-from epsilometer.claims import Relation
+from epsilometer.neighbours import AnyNeighbours, Neighbours, Relation
 from epsilometer.registry import Registry, instance_of
 
 
@@ -60,7 +60,7 @@ ACCOUNTANTS: Registry[Accountant] = Registry(
 def account(
     mechanism: Any,
     delta: float,
-    relation: Relation | str = Relation.ADD_REMOVE,
+    relation: AnyNeighbours = Relation.ADD_REMOVE,
     accountant: str = "pld",
 ) -> UpperBound:
     """What theory promises for a mechanism: DP-SGD, or any event of dp-accounting.
@@ -70,19 +70,19 @@ def account(
     >>> print(account(DpSgd(sample_rate=0.01, noise_multiplier=4.0, steps=10_000), delta=1e-5))
     ε ≤ 0.947 at δ = 1e-05 (add-remove), pld
     """
-    relation = Relation.of(relation)
+    said = Neighbours.of(relation)
     validate.delta(delta)
     chosen = ACCOUNTANTS[accountant]
     if not isinstance(mechanism, DpSgd):
         parts = mechanism if isinstance(mechanism, Composition) else Composition.of(mechanism)
         if (alike := parts.dp_sgd) is None:
-            epsilon = chosen.of_parts(parts, delta, relation) if parts.parts else 0.0  # conversions to δ would add some
-            return UpperBound(epsilon, delta, relation, chosen.name, parts, chosen.caveat)
+            epsilon = chosen.of_parts(parts, delta, said.relation) if parts.parts else 0.0  # conversions to δ add some
+            return UpperBound(epsilon, delta, said.relation, chosen.name, parts, chosen.caveat, said.unit)
         mechanism = alike
-    epsilon = chosen.epsilon(mechanism, delta, relation)
-    return UpperBound(epsilon, delta, relation, chosen.name, mechanism, chosen.caveat)
+    epsilon = chosen.epsilon(mechanism, delta, said.relation)
+    return UpperBound(epsilon, delta, said.relation, chosen.name, mechanism, chosen.caveat, said.unit)
 
 
-def compare(mechanism: DpSgd, delta: float, relation: Relation | str = Relation.ADD_REMOVE) -> tuple[UpperBound, ...]:
+def compare(mechanism: DpSgd, delta: float, relation: AnyNeighbours = Relation.ADD_REMOVE) -> tuple[UpperBound, ...]:
     """The same mechanism by every accountant of our own: what a report says depends on no other package."""
     return tuple(account(mechanism, delta, relation, name) for name in ACCOUNTANTS.own)

@@ -8,8 +8,8 @@ from epsilometer import validate
 from epsilometer.accounting.accountants import ACCOUNTANTS, account
 from epsilometer.accounting.events import MOST, Composition
 from epsilometer.accounting.mechanism import DpSgd, UpperBound
-from epsilometer.claims import Relation
 from epsilometer.errors import EpsilometerError
+from epsilometer.neighbours import AnyNeighbours, Neighbours, Relation
 
 
 class BudgetExceeded(EpsilometerError):
@@ -31,19 +31,23 @@ class Budget:
         self,
         epsilon: float,
         delta: float,
-        relation: Relation | str = Relation.ADD_REMOVE,
+        relation: AnyNeighbours = Relation.ADD_REMOVE,
         accountant: str = "pld",
     ) -> None:
         self.accountant = ACCOUNTANTS[accountant].name
         self.epsilon = validate.real("epsilon", epsilon, above=0, remedy="a budget is a finite ε > 0")
         self.delta = validate.delta(delta)
-        self.relation = Relation.of(relation)
+        self.neighbours = Neighbours.of(relation)
         self._booked = Composition(())
+
+    @property
+    def relation(self) -> Relation:
+        return self.neighbours.relation
 
     @property
     def spent(self) -> UpperBound:
         """What all that was booked costs."""
-        return account(self._booked, self.delta, self.relation, self.accountant)
+        return account(self._booked, self.delta, self.neighbours, self.accountant)
 
     @property
     def booked(self) -> Composition:
@@ -79,4 +83,4 @@ class Budget:
         if isinstance(event, DpSgd):
             event, count = event.event, count * event.steps
         wanted = self._booked.plus(event, count)
-        return wanted, account(wanted, self.delta, self.relation, self.accountant)
+        return wanted, account(wanted, self.delta, self.neighbours, self.accountant)

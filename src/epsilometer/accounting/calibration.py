@@ -10,8 +10,9 @@ from epsilometer import validate
 from epsilometer.accounting.accountants import account
 from epsilometer.accounting.mechanism import DpSgd
 from epsilometer.accounting.pld import LARGEST_EPSILON
-from epsilometer.claims import GaussianClaim, Relation, sensitivity
+from epsilometer.claims import GaussianClaim
 from epsilometer.errors import InvalidInput
+from epsilometer.neighbours import AnyNeighbours, Neighbours, Relation, sensitivity
 
 LEAST, MOST = 1e-2, 5e5  # noise multipliers that are looked at
 _SCOUTS = 8  # evaluations before the search, at most: an accountant may need seconds for each
@@ -23,7 +24,7 @@ def calibrate(
     delta: float,
     sample_rate: float,
     steps: int,
-    relation: Relation | str = Relation.ADD_REMOVE,
+    relation: AnyNeighbours = Relation.ADD_REMOVE,
     accountant: str = "pld",
     relative_tolerance: float = 1e-4,
 ) -> float:
@@ -34,8 +35,8 @@ def calibrate(
     """
     validate.real("epsilon", epsilon, above=0, remedy="noise is calibrated to a finite ε > 0")
     validate.real("delta", delta, above=0, below=1, remedy="Gaussian noise needs δ > 0; a common choice is 1e-5")
-
-    return _calibrated(epsilon, delta, sample_rate, steps, Relation.of(relation), accountant, relative_tolerance)
+    kept = Neighbours.of(relation).relation  # the unit decides no noise
+    return _calibrated(epsilon, delta, sample_rate, steps, kept, accountant, relative_tolerance)
 
 
 @functools.lru_cache(maxsize=256)

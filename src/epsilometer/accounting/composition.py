@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from epsilometer.accounting.mechanism import DpSgd
-from epsilometer.claims import GaussianClaim, Relation, sensitivity
+from epsilometer.claims import GaussianClaim
+from epsilometer.neighbours import Relation, sensitivity
 
 STRONG_CAVEAT = "as Abadi et al. (2016) draw it: q·ε of a step is an approximation, not a proof, unless ε ≪ 1"
 

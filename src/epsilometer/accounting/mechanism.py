@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from epsilometer import validate
-from epsilometer.claims import Relation
 from epsilometer.errors import InvalidInput
+from epsilometer.neighbours import RECORD, Relation, SpeaksOfNeighbours
 from epsilometer.rounding import up
 
 
@@ -59,8 +59,8 @@ class Accounted(Protocol):
 
 
 @dataclass(frozen=True)
-class UpperBound:
-    """The mechanism is (ε, δ)-DP under this relation, by this accountant's proof."""
+class UpperBound(SpeaksOfNeighbours):
+    """The mechanism is (ε, δ)-DP for these neighbours, by this accountant's proof."""
 
     epsilon: float
     delta: float
@@ -68,16 +68,20 @@ class UpperBound:
     accountant: str
     mechanism: Accounted
     caveat: str = ""
+    unit: str = RECORD
+
+    def __post_init__(self) -> None:
+        self._settle_neighbours()
 
     def __str__(self) -> str:
-        text = f"ε ≤ {up(self.epsilon)} at δ = {self.delta:g} ({self.relation}), {self.accountant}"
+        text = f"ε ≤ {up(self.epsilon)} at δ = {self.delta:g} ({self.neighbours}), {self.accountant}"
         return f"{text}; {self.caveat}" if self.caveat else text
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "relation": self.relation.value,
+            **self.neighbours.to_dict(),
             "accountant": self.accountant,
             "mechanism": self.mechanism.to_dict(),
             "caveat": self.caveat,

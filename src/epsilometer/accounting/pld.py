@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from epsilometer import validate
 from epsilometer.accounting.mechanism import DpSgd
-from epsilometer.claims import LARGEST_MU, CurveClaim, Floats, GaussianClaim, Relation, sensitivity
+from epsilometer.claims import LARGEST_MU, CurveClaim, Floats, GaussianClaim
+from epsilometer.neighbours import AnyNeighbours, Neighbours, Relation, sensitivity
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -168,14 +170,16 @@ def epsilon(mechanism: DpSgd, delta: float, relation: Relation) -> float:
     return epsilon_at(_distribution(mechanism, relation), delta - round_off(mechanism))
 
 
-def curve(mechanism: DpSgd, relation: Relation | str = Relation.ADD_REMOVE, points: int = 400) -> CurveClaim:
+def curve(mechanism: DpSgd, relation: AnyNeighbours = Relation.ADD_REMOVE, points: int = 400) -> CurveClaim:
     """The trade-off curve that DP-SGD with these settings promises, for the two worlds in either order.
 
     >>> claim = curve(DpSgd(1.0, 2.0, 4))  # four releases with σ = 2 are one with σ = 1
     >>> claim.max_tpr(0.05).round(3).item()  # Φ(Φ⁻¹(.05) + 1) = .2595
     0.26
     """
-    return _curve(mechanism, Relation.of(relation), validate.whole("points", points, least=8))
+    said = Neighbours.of(relation)
+    promised = _curve(mechanism, said.relation, validate.whole("points", points, least=8))
+    return promised if promised.unit == said.unit else replace(promised, unit=said.unit)
 
 
 @functools.lru_cache(maxsize=256)

@@ -18,8 +18,9 @@ import numpy as np
 from scipy import special
 
 from epsilometer import validate
-from epsilometer.claims import CurveClaim, Floats, Relation
+from epsilometer.claims import CurveClaim, Floats
 from epsilometer.errors import InvalidInput
+from epsilometer.neighbours import AnyNeighbours, Neighbours, Relation
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -72,16 +73,17 @@ class StudentDpSgd:
         sampled = single if single > LARGEST else math.log1p(self.sample_rate * math.expm1(single))
         return self.steps * sampled
 
-    def claim(self, relation: Relation | str = Relation.ADD_REMOVE, points: int = 300) -> CurveClaim:
+    def claim(self, relation: AnyNeighbours = Relation.ADD_REMOVE, points: int = 300) -> CurveClaim:
         """The whole curve of all steps."""
         largest = min(max(1e-2, self.epsilon(max(1e-10, 10 * self._round_off))), LARGEST)
         few = points // 4  # most points evenly, some towards 0
         epsilons = np.unique(np.concatenate([np.linspace(0.0, largest, points), np.geomspace(1e-3, largest, few)]))
         deltas = np.asarray(_distribution(self).get_delta_for_epsilon(epsilons)) + self._round_off
-        kept = Relation.of(relation)
-        if kept is Relation.REPLACE:
-            raise InvalidInput("relation", kept.value, "add-remove or zero-out, for which the proof is")
-        return CurveClaim(tuple(epsilons.tolist()), tuple(np.clip(deltas, 0.0, 1.0).tolist()), kept, self.describe())
+        said = Neighbours.of(relation)
+        if said.relation is Relation.REPLACE:
+            raise InvalidInput("relation", said.relation.value, "add-remove or zero-out, for which the proof is")
+        found = tuple(epsilons.tolist()), tuple(np.clip(deltas, 0.0, 1.0).tolist())
+        return CurveClaim(*found, said.relation, self.describe(), said.unit)
 
     @property
     def _round_off(self) -> float:

@@ -24,8 +24,8 @@ class Game:
 
     A side is what the adversary's kind of evidence has trials of: a world (0 or 1), or coins, one a canary. An
     insertion may draw from the seed that it is given; the observer is told neither side nor seed. Sides differ in
-    `group_size` records under `relation`; a trial ends in `scores` numbers. Games with the same `out_identity` have the
-    same world 0, data and scores; empty: nobody knows.
+    `group_size` units under `relation`: in rows of the subject's data, unless `unit` says in what else. A trial ends in
+    `scores` numbers. Games with the same `out_identity` have the same world 0, data and scores; empty: nobody knows.
 
     A game may be drawn anew for every trial (`drawn`, see `drawn_games`): by somebody who is told neither side nor
     index, so that all sides play games of one law, and whoever looks may know which game it is.
@@ -38,6 +38,7 @@ class Game:
     scores: int = 1
     out_identity: str = ""
     drawn: Callable[[np.random.SeedSequence], Game] | None = None
+    unit: str | None = None
 
     def parties(
         self,
@@ -128,7 +129,7 @@ class Adversary(ABC):
 
     @property
     def group_size(self) -> int:
-        """In how many records the worlds of its games differ."""
+        """In how many units (records, users) the worlds of its games differ."""
         return 1
 
     def scores_a_trial(self, subject: Subject) -> int | None:

@@ -50,10 +50,10 @@ def best_possible(result: AuditResult) -> float:
     plan, seen = result.plan, result.evidence
     kind = type(seen)
     if seen.independent:
-        best: Evidence = kind.always_right(min(seen.sizes.values()), 1, seen.relation, seen.group_size)
+        best: Evidence = kind.always_right(min(seen.sizes.values()), 1, seen.neighbours, seen.group_size)
     else:
         each = sum(seen.sizes.values()) // result.judged
-        best = kind.always_right(result.judged, each, seen.relation, seen.group_size)
+        best = kind.always_right(result.judged, each, seen.neighbours, seen.group_size)
         best = plan.adversary.arranged(plan.subject, best, result.judged)
     return plan.planned_method.bound(best, delta=plan.delta, confidence=plan.confidence).epsilon
 
@@ -84,7 +84,7 @@ def _scale(result: AuditResult) -> Scale:
             "could be shown", best_possible(result), REACH, "what as many trials of a perfect attack would certify"
         )
     )
-    return Scale("ε: found, claimed, promised", f"ε at δ = {plan.delta:g} ({plan.relation})", tuple(entries))
+    return Scale("ε: found, claimed, promised", f"ε at δ = {plan.delta:g} ({plan.neighbours})", tuple(entries))
 
 
 def _trade_off(result: AuditResult) -> TradeOff:
@@ -119,7 +119,7 @@ def _theory(result: AuditResult) -> Claim | None:
     if upper is None or upper.caveat or not comparable:
         return None
     if plan.subject.mechanism is not None:
-        return curve(plan.subject.mechanism, plan.relation)
+        return curve(plan.subject.mechanism, plan.neighbours)
     return plan.subject.promise
 
 

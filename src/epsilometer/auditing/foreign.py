@@ -86,7 +86,9 @@ def require_honest(control: Control, prepared: Preparation, results: Results) ->
                 "(deterministic = false, if it draws from the operating system on purpose)"
             )
     seen = control.plan.evidence(results, PAIRS).as_pairs()
-    test = ExactRank().test(seen, PointClaim(0.0, 0.0, seen.relation), confidence=1 - ALPHA, direction="either")
+    test = ExactRank().test(
+        seen, PointClaim(0.0, 0.0, seen.relation, seen.unit), confidence=1 - ALPHA, direction="either"
+    )
     if test.refuted:
         raise NotIndependent(
             f"{subject.describe()}: in a control, where both worlds get the same data, scores tell them apart "

@@ -25,6 +25,7 @@ from epsilometer.bounds import (
 from epsilometer.claims import Claim, require_claim
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, OneRun, PairedRuns, require_evidence
+from epsilometer.neighbours import require_same_neighbours
 
 MOST_COUNTED = 100_000  # trials per world of which power is simulated, for counts
 Evidence = PairedRuns | OneRun | Counts
@@ -92,6 +93,7 @@ def judge_evidence(
     """
     require_claim(claim)
     require_evidence("judge_evidence", evidence, (PairedRuns, OneRun, Counts), "PairedRuns, OneRun or Counts")
+    require_same_neighbours("the claim", claim.neighbours, "the evidence", evidence.neighbours)
     if not evidence.has_scores:
         if method not in (None, evidence.usual_method):
             raise _untestable(method, evidence)
@@ -103,6 +105,7 @@ def judge_evidence(
         read, direction = _turned(cast(OneRun, evidence), direction), "higher"
     low = chosen.bound(read, delta=delta, confidence=confidence, direction=direction)
     test = chosen.test(read, claim, confidence=confidence, direction=direction)
+    require_same_neighbours("the claim", claim.neighbours, f"the bound by {chosen.name}", low.neighbours)
     return Judgement(evidence, claim, low, test, _verdict(read, test, chosen, direction))
 
 
@@ -170,5 +173,5 @@ def _verdict_on_counts(counts: Counts, test: ClaimTest) -> Verdict:
         return Verdict(Outcome.INCONCLUSIVE, reason)
     cells = np.minimum([[counts.fp, counts.tn], [counts.tp, counts.fn]], MOST_COUNTED)  # a refutation needs none
     outs, ins = (np.repeat([1.0, 0.0], numbers) for numbers in cells)
-    scores = PairedRuns(outs, ins, counts.relation, counts.group_size)
+    scores = PairedRuns(outs, ins, counts.neighbours, counts.group_size)
     return decide(scores, test, ClopperPearson(Fixed(0.5)))

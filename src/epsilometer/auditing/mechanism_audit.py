@@ -94,7 +94,7 @@ def _claimed(mechanism: Any, epsilon: float | None, delta: float) -> Claim:
         raise InvalidInput("epsilon", None, "the claimed ε", "a mechanism claims (ε, δ)")
     validate.real("epsilon", epsilon, above=0, remedy="a mechanism needs a finite ε > 0")
     if isinstance(mechanism, Mechanism):
-        return PointClaim(epsilon, delta, mechanism.relation)
+        return PointClaim(epsilon, delta, mechanism.relation, mechanism.unit)
     if isinstance(mechanism, str) and mechanism in MECHANISMS:
         return PointClaim(epsilon, delta, mechanism_named(mechanism, epsilon, delta).relation)
     return PointClaim(epsilon, delta)
@@ -114,7 +114,7 @@ def _mechanism(
         return made, MECHANISMS[given].fault, MECHANISMS[given].entries
     function = ByName(Entry.of(given, "mechanism")) if isinstance(given, str) else given
     if stated is not None and not isinstance(stated, Sensitivity):
-        stated = Sensitivity(stated, "l1", claim.relation)
+        stated = Sensitivity(stated, "l1", claim.relation, claim.unit)
     return CallableMechanism(function, claim, stated), "", 1
 
 

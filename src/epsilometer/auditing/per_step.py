@@ -23,9 +23,10 @@ from epsilometer.bounds import (
     gaussian_strength_limit,
     share_refuted_in_steps,
 )
-from epsilometer.claims import LARGEST_MU, Claim, Floats, GaussianClaim, Relation, StepClaim, sensitivity
+from epsilometer.claims import Claim, Floats, StepClaim
 from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.evidence import PerStep
+from epsilometer.neighbours import Neighbours, Relation, require_same_neighbours, sensitivity
 
 _RATES = np.concatenate([np.geomspace(1e-9, 0.1, 60), np.linspace(0.11, 0.9, 60)])  # false-positive rates to compare at
 
@@ -56,6 +57,7 @@ class ComposedSteps:
         self, evidence: PerStep, claim: Claim, *, confidence: float = 0.95, direction: str = "higher"
     ) -> ClaimTest:
         """Refuted if the curve of steps with that noise is anywhere above the claim's."""
+        require_same_neighbours("the claim", claim.neighbours, "the evidence", evidence.neighbours)
         limit = gaussian_strength_limit(evidence, confidence=confidence, direction=direction)
         reached = _curve_of_steps(self.mechanism, limit.mu, evidence.relation)
         refuted = bool(np.any(reached > claim.max_tpr(_RATES) + 1e-9))
@@ -100,7 +102,7 @@ class StepBets:
     ) -> LowerBound:
         validate.delta(delta)
         wealth = self._wealth(evidence, confidence, direction)
-        stated = self._stated(evidence.relation).strongest.mu
+        stated = self._stated(evidence.neighbours).strongest.mu
         known = wealth.noise_factor is not None and math.isfinite(stated)
         mu = stated / wealth.noise_factor if known and wealth.noise_factor else 0.0
         return LowerBound(
@@ -108,6 +110,7 @@ class StepBets:
             delta=delta,
             confidence=confidence,
             relation=evidence.relation,
+            unit=evidence.unit,
             method=f"DP-SGD with the noise of its steps, {self.name}",
             kind=Kind.FAMILY,
             proof=StrengthLimit(mu, confidence, self.name, Kind.CERTIFIED, len(evidence.scores)),
@@ -120,7 +123,7 @@ class StepBets:
         if not self._speaks_of(claim):
             return ComposedSteps(self.mechanism).test(evidence, claim, confidence=confidence, direction=direction)
         wealth = self._wealth(evidence, confidence, direction)
-        stated = self._stated(evidence.relation)
+        stated = self._stated(evidence.neighbours)
         return ClaimTest(wealth.refuted_at is not None, stated, confidence, self.name, self.kind, wealth)
 
     def enough(self, evidence: PerStep, claim: Claim, delta: float, confidence: float) -> bool:
@@ -140,28 +143,24 @@ class StepBets:
         """The probability of a refutation if the scores of a step are independent, each as strong as `truth`."""
         steps = self.mechanism.steps if self.steps is None else self.steps
         canaries = max(1, (out_trials + in_trials) // steps)
-        return share_refuted_in_steps(self._stated(claim.relation), truth, steps, canaries, confidence)
+        return share_refuted_in_steps(self._stated(claim.neighbours), truth, steps, canaries, confidence)
 
     def as_seen_by(self, evidence: PerStep) -> StepBets:
         return replace(self, steps=evidence.steps)
 
-    def with_half_of_the_noise(self, relation: Relation) -> GaussianClaim:
-        """What canaries of a step would attain."""
-        return GaussianClaim(min(2.0 * self._stated(relation).strongest.mu, LARGEST_MU), relation)
-
     def _speaks_of(self, claim: Claim) -> bool:
         """Whether the claim stands and falls with what is stated of steps."""
-        return claim in (self._stated(claim.relation), curve(self.mechanism, claim.relation))
+        return claim in (self._stated(claim.neighbours), curve(self.mechanism, claim.neighbours))
 
-    def _stated(self, relation: Relation) -> StepClaim:
-        return StepClaim.of_noise(self.mechanism.noise_multiplier, relation)
+    def _stated(self, neighbours: Neighbours) -> StepClaim:
+        return StepClaim.of_noise(self.mechanism.noise_multiplier, neighbours)
 
     def _wealth(self, evidence: PerStep, confidence: float, direction: str) -> StepWealth:
         if not isinstance(evidence, PerStep):
             raise EvidenceMismatch(f"{self.name} needs scores of single steps (PerStep), got {type(evidence).__name__}")
         if direction != "higher":
             raise InvalidInput("direction", direction, "higher: a score tells what the noisy sum shows")
-        return bet_on_steps(evidence, self._stated(evidence.relation), confidence=confidence)
+        return bet_on_steps(evidence, self._stated(evidence.neighbours), confidence=confidence)
 
 
 def _register(method: type[StepBets | ComposedSteps]) -> None:

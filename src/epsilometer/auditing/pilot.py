@@ -154,7 +154,7 @@ def likely_scores(pilot: PairedRuns, trials: int, nearer: float = 0.0) -> Paired
         out_mean + out_spread * rng.permutation(quantiles),
         in_mean + in_spread * rng.permutation(quantiles),
     )
-    return PairedRuns(out_scores, in_scores, pilot.relation, pilot.group_size)
+    return PairedRuns(out_scores, in_scores, pilot.neighbours, pilot.group_size)
 
 
 def _spreads(pilot: PairedRuns) -> tuple[float, float]:

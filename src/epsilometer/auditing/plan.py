@@ -23,11 +23,12 @@ from epsilometer.bounds import (
     method_as_dict,
 )
 from epsilometer.bounds.named_method import Settings
-from epsilometer.claims import Claim, Floats, PointClaim, Relation, StepClaim, require_same_relation
+from epsilometer.claims import Claim, Floats, PointClaim, StepClaim
 from epsilometer.deprecated import renamed_attributes
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Evidence, Trial
 from epsilometer.isolation import Isolation
+from epsilometer.neighbours import AnyNeighbours, Neighbours, Relation, require_same_neighbours
 from epsilometer.rounding import down
 from epsilometer.runs.scores import require_scores
 from epsilometer.runs.trials import Fingerprinted, Preparation, Rehearsal, Results, one_thread
@@ -88,6 +89,8 @@ class Plan(Fingerprinted):
         ACCOUNTANTS.named(self.accountant)
         if isinstance(self.claim, PointClaim) and self.claim.delta != self.delta:
             raise InvalidInput("delta", self.delta, f"the claim's own δ, {self.claim.delta:g}")
+        audited = Neighbours(self.subject.unit, self.relation)
+        require_same_neighbours("the claim", self.neighbours, f"the {self.subject.noun}", audited)
         if not self.adversary.zeroes:
             self.subject.require_relation(self.claim.relation)
         self.subject.require_claim(self.claim)
@@ -132,6 +135,10 @@ class Plan(Fingerprinted):
         return self.subject.mechanism
 
     @property
+    def neighbours(self) -> Neighbours:
+        return self.claim.neighbours
+
+    @property
     def relation(self) -> Relation:
         return self.claim.relation
 
@@ -141,14 +148,17 @@ class Plan(Fingerprinted):
 
     @property
     def upper_bound(self) -> UpperBound | None:
-        """What theory promises for the subject, at the plan's δ and under the claim's relation; none if it says too
+        """What theory promises for the subject, at the plan's δ and for the claim's neighbours; none if it says too
         little of itself."""
         if self.subject.mechanism is None:
             promise = self.subject.promise
             if promise is None:
                 return None
-            return UpperBound(promise.epsilon_at(self.delta), self.delta, promise.relation, "its own proof", promise)
-        bound = account(self.subject.mechanism, self.delta, self.claim.relation, self.accountant)
+            claimed = Neighbours(self.claim.unit, promise.relation)
+            require_same_neighbours("the claim", claimed, "what it promises", promise.neighbours)
+            epsilon = promise.epsilon_at(self.delta)
+            return UpperBound(epsilon, self.delta, promise.relation, "its own proof", promise, unit=promise.unit)
+        bound = account(self.subject.mechanism, self.delta, self.neighbours, self.accountant)
         return replace(bound, caveat=self.subject.caveat) if self.subject.caveat else bound
 
     @property
@@ -239,7 +249,7 @@ class Plan(Fingerprinted):
         needed = self.accepted({(world, i): results[world, i] for world in self.worlds for i in range(count)})
         kind, group_size = self.adversary.evidence_type, self.adversary.group_size
         seen: Evidence = self.adversary.arranged(
-            self.subject, kind.collect(needed, count, self.seed, self.relation, group_size), count
+            self.subject, kind.collect(needed, count, self.seed, self.neighbours, group_size), count
         )
         return seen
 
@@ -272,7 +282,8 @@ def _crafted(plan: Plan, prepared: Preparation) -> Game:
     plan.subject.load()
     with one_thread():
         game = plan.adversary.craft(plan.subject, plan.relation, prepared.arrays)
-    require_same_relation("the claim", plan.relation, "the game", game.relation)
+    played = Neighbours(plan.subject.unit if game.unit is None else game.unit, game.relation)
+    require_same_neighbours("the claim", plan.neighbours, "the game", played)
     if game.group_size != plan.adversary.group_size:
         expected = f"the adversary's {plan.adversary.group_size}"
         raise InvalidInput("group_size of the game", game.group_size, expected, "override the adversary's group_size")
@@ -293,15 +304,15 @@ def _is_ours(kind: type[Adversary]) -> bool:
     return kind.__module__.startswith("epsilometer.adversaries.")
 
 
-def claim_curve(recipe: Recipe, relation: Relation | str = Relation.ADD_REMOVE) -> Claim:
+def claim_curve(recipe: Recipe, relation: AnyNeighbours = Relation.ADD_REMOVE) -> Claim:
     """The curve that a recipe promises: the default claim of an audit."""
-    return curve(recipe.mechanism, Relation.of(relation))
+    return curve(recipe.mechanism, relation)
 
 
 def noise_for(
-    epsilon: float, delta: float, sample_rate: float, steps: int, relation: Relation | str = Relation.ADD_REMOVE
+    epsilon: float, delta: float, sample_rate: float, steps: int, relation: AnyNeighbours = Relation.ADD_REMOVE
 ) -> float:
     """The noise multiplier with which theory (PLD) promises (ε, δ), for an ε that an audit can speak of."""
     remedy = "no audit can tell more from no privacy at all, for which noise_multiplier = 0 stands"
     validate.real("epsilon", epsilon, above=0, below=LARGEST_EPSILON, closed="]", remedy=remedy)
-    return calibrate(epsilon=epsilon, delta=delta, sample_rate=sample_rate, steps=steps, relation=Relation.of(relation))
+    return calibrate(epsilon=epsilon, delta=delta, sample_rate=sample_rate, steps=steps, relation=relation)

@@ -233,7 +233,7 @@ def _always_right(plan: Plan, trials: int, scores: int) -> Evidence:
     """What so many trials show at best; also, how their scores are arranged."""
     kind, adversary = plan.adversary.evidence_type, plan.adversary
     arranged: Evidence = adversary.arranged(
-        plan.subject, kind.always_right(trials, scores, plan.relation, adversary.group_size), trials
+        plan.subject, kind.always_right(trials, scores, plan.neighbours, adversary.group_size), trials
     )
     return arranged
 
@@ -241,4 +241,4 @@ def _always_right(plan: Plan, trials: int, scores: int) -> Evidence:
 def _normal_scores(strength: float, like: Evidence) -> PairedRuns:
     """Scores of N(0, 1) and N(μ, 1), as many as there, without luck."""
     outs, ins = (special.ndtri((np.arange(size) + 0.5) / size) for size in (like.sizes["out"], like.sizes["in"]))
-    return PairedRuns(outs, ins + strength, like.relation)
+    return PairedRuns(outs, ins + strength, like.neighbours)

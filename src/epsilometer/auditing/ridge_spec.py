@@ -6,10 +6,11 @@ from pathlib import Path
 
 from epsilometer import validate
 from epsilometer.adversaries import Adversary, LearnedScore, RidgeClipBkd
-from epsilometer.claims import Claim, PointClaim, Relation
+from epsilometer.claims import Claim, PointClaim
 from epsilometer.data import RegressionData, read_pairs
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms import PrivateRidge
+from epsilometer.neighbours import Neighbours, require_same_neighbours
 from epsilometer.subjects import Faults, RidgeTraining
 
 NAME = "private-ridge"
@@ -39,11 +40,12 @@ def ridge_training(
     return RidgeTraining(ridge, data, Faults(noise_scale))
 
 
-def ridge_claim(training: RidgeTraining, form: str | None, relation: str) -> Claim:
+def ridge_claim(training: RidgeTraining, form: str | None, said: Neighbours) -> Claim:
     """All that the noise promises, where the sensitivity is right; or the point alone."""
     ridge = training.ridge
-    if Relation.of(relation) is not ridge.relation:
-        raise InvalidInput("relation", relation, f"{ridge.relation}, for which its sensitivity is known")
+    if said.relation is not ridge.relation:
+        raise InvalidInput("relation", said.relation.value, f"{ridge.relation}, for which its sensitivity is known")
+    require_same_neighbours("the claim", said, "private ridge regression", ridge.relation)
     return PointClaim(ridge.epsilon, ridge.delta, ridge.relation) if form == "point" else ridge.claim
 
 

@@ -16,6 +16,7 @@ from epsilometer.claims import Claim
 from epsilometer.errors import unknown_name
 from epsilometer.evidence import Evidence
 from epsilometer.figures import Drawable, Figure
+from epsilometer.neighbours import require_same_neighbours
 from epsilometer.runs.executors import Executor, Inline
 from epsilometer.runs.play import play
 from epsilometer.runs.progress import Progress, Reporter
@@ -113,8 +114,10 @@ def run(
 def judge(plan: Plan, evidence: Evidence, judged: int | None = None, *, noise_limit: bool = True) -> AuditResult:
     """Bound, test and verdict for the evidence of a plan, from all of its trials if nothing else is said."""
     method = plan.planned_method
+    require_same_neighbours("the claim", plan.neighbours, "the evidence", evidence.neighbours)
     test = method.test(evidence, plan.claim, confidence=plan.confidence)
     lower_bound = method.bound(evidence, delta=plan.delta, confidence=plan.confidence)
+    require_same_neighbours("the claim", plan.neighbours, f"the bound by {method.name}", lower_bound.neighbours)
     limit = _noise_limit(plan, evidence) if noise_limit else None
     return AuditResult(
         plan=plan,
@@ -143,14 +146,14 @@ def _noise_limit(plan: Plan, evidence: Evidence) -> NoiseLimit | None:
         method = replace(method, simulations=min(method.simulations, math.ceil(LIMITING / (1.0 - plan.confidence))))
 
     def curve_of(noise_multiplier: float) -> Claim:
-        return curve(replace(mechanism, noise_multiplier=noise_multiplier), plan.relation)
+        return curve(replace(mechanism, noise_multiplier=noise_multiplier), plan.neighbours)
 
     return largest_noise_multiplier(
         evidence.as_pairs(),
         curve_of,
         confidence=plan.confidence,
         method=method,
-        reference=curve(mechanism, plan.relation),
+        reference=curve(mechanism, plan.neighbours),
         relative_tolerance=5e-3,
     )
 

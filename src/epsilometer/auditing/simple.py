@@ -15,9 +15,10 @@ from epsilometer.auditing.budget import Deadline, within
 from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.runner import AuditResult, run
 from epsilometer.bounds import Method
-from epsilometer.claims import Claim, PointClaim, Relation
+from epsilometer.claims import Claim, PointClaim
 from epsilometer.data import own_data
 from epsilometer.errors import InvalidInput
+from epsilometer.neighbours import RECORD, Neighbours
 from epsilometer.runs.directory import run_directory
 from epsilometer.runs.executors import Executor, executor_named
 from epsilometer.runs.progress import Progress
@@ -48,11 +49,13 @@ def audit(
     executor: Executor | str = "auto",
     progress: Progress | None = None,
     noise_limit: bool = True,
+    unit: str | None = None,
 ) -> AuditResult:
     """Audit a training: `train(data, seed) -> model`, as a function or by name ("mymodule:train").
 
     `data` is (x, y), a torch data set, or a file (.npz, .csv, .parquet). `claim` is an ε or (ε, δ); or a curve, for
     which far fewer trials are needed: a `DpSgd(sample_rate, noise_multiplier, steps)` says what the training does.
+    `unit` is what one row of the data is, and what the claim speaks of: a record, unless you say user or another word.
     With `budget_seconds`, as many trials as a timing of the first trainings says that fit (`trials` of a world at most,
     or 2000); it is over by then, or raises `OutOfBudget`. How much noise the scores allow (`noise_limit`) takes some
     seconds, and is not worked out under a budget.
@@ -84,8 +87,9 @@ def audit(
             time_limit,
             deterministic,
             stated,
+            RECORD if unit is None else unit,
         )
-    chosen = _claimed(claim, delta)
+    chosen = _claimed(claim, delta, subject.unit if unit is None else unit)
     usual = DELTA if delta is None else delta
     plan = Plan(
         subject, chosen, usual if chosen.only_delta is None else chosen.only_delta,
@@ -106,14 +110,14 @@ def audit(
         return run(plan, progress, store=store, executor=who, noise_limit=noise_limit)
 
 
-def _claimed(claim: Claim | DpSgd | float | tuple[float, float], delta: float | None) -> Claim:
+def _claimed(claim: Claim | DpSgd | float | tuple[float, float], delta: float | None, unit: str) -> Claim:
     if isinstance(claim, Claim):
         return claim
     if isinstance(claim, DpSgd):
-        return curve(claim, Relation.ADD_REMOVE)
+        return curve(claim, Neighbours(unit))
     if isinstance(claim, tuple):
-        return PointClaim(*claim)
-    return PointClaim(claim, DELTA if delta is None else delta)
+        return PointClaim(*claim, unit=unit)
+    return PointClaim(claim, DELTA if delta is None else delta, unit=unit)
 
 
 def _named(adversary: Adversary | str, subject: Subject) -> Adversary:

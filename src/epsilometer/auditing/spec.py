@@ -32,10 +32,11 @@ from epsilometer.auditing.spec_sections import (
 from epsilometer.auditing.spec_text import parse_toml, read_toml, validated
 from epsilometer.bounds import METHODS, EProcess, Method, OneRunPoint, Threshold, method_named
 from epsilometer.bounds.named_method import Settings
-from epsilometer.claims import Claim, PointClaim, Relation
+from epsilometer.claims import Claim, PointClaim
 from epsilometer.data import Progress
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import PerStep
+from epsilometer.neighbours import Neighbours, Relation, as_unit
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import Access, CallableTraining, DpSgdTraining, Faults, Subject
 from epsilometer.training import Recipe, median_gradient_norm, within_budget
@@ -84,8 +85,12 @@ class Spec(Section):
         if self.subject.train is None:
             return self._own_plan(data_dir, progress)
         data = self.data.load(data_dir, progress)
-        subject = self.subject.training(data)
+        subject = replace(self.subject.training(data), unit=self._neighbours.unit)
         return self._planned(subject, self._claim_of(subject))
+
+    @property
+    def _neighbours(self) -> Neighbours:
+        return Neighbours(as_unit(self.claim.unit, "claim.unit"), Relation.of(self.claim.relation))
 
     def _require_one_subject(self) -> None:
         """Nothing may be said that would not count."""
@@ -122,11 +127,11 @@ class Spec(Section):
             path=self.data.path,
             noise_scale=self.faults.noise_scale,
         )
-        return self._planned(subject, ridge_claim(subject, self.claim.form, self.claim.relation))
+        return self._planned(subject, ridge_claim(subject, self.claim.form, self._neighbours))
 
     def _claim_of(self, subject: CallableTraining) -> Claim:
         """The curve of what the training says of itself; or the point that the spec has."""
-        relation, epsilon = Relation.of(self.claim.relation), self.claim.epsilon
+        said, epsilon = self._neighbours, self.claim.epsilon
         if self.claim.form == "curve" and subject.stated is None:
             remedy = "add sample_rate, noise_multiplier and steps to [subject]"
             raise InvalidInput("claim.form", "curve", "a training that says how much noise it adds to what", remedy)
@@ -134,11 +139,11 @@ class Spec(Section):
             if epsilon is not None:
                 expected = "nothing where [subject] says the noise: the curve follows from it"
                 raise InvalidInput("claim.epsilon", epsilon, expected, 'leave it out, or add form = "point"')
-            return curve(subject.stated, relation)
+            return curve(subject.stated, said)
         if epsilon is None:
             expected = "the ε that the training claims, or its sample rate, noise multiplier and steps"
             raise InvalidInput("claim.epsilon", None, expected, "a curve needs far fewer trials than a point")
-        return PointClaim(epsilon, self.claim.delta, relation)
+        return PointClaim(epsilon, self.claim.delta, said.relation, said.unit)
 
     def _planned(self, subject: Subject, claim: Claim) -> Plan:
         adversary = self._fitting(self.adversaries()[0], subject)
@@ -162,38 +167,38 @@ class Spec(Section):
 
     def _own_plan(self, data_dir: Path | None, progress: Progress | None) -> Plan:
         data = self.data.load(data_dir, progress)
-        relation = Relation.of(self.claim.relation)
+        said = self._neighbours
         epsilon, noise = self.claim.epsilon, self.training.noise_multiplier
         if epsilon is None and noise is None:
             epsilon = 4.0
         calibrated = noise is None
         if noise is None:
             assert epsilon is not None
-            noise = noise_for(epsilon, self.claim.delta, self.training.sample_rate, self.training.steps, relation)
+            noise = noise_for(epsilon, self.claim.delta, self.training.sample_rate, self.training.steps, said)
         model = self.model.settings()
         training = self.training.model_dump(exclude={"noise_multiplier", "budget"})
         median = training["clip_norm"] == "median"
         training |= {"clip_norm": 1.0} if median else {}
-        recipe = self._affordable(Recipe(records=len(data), noise_multiplier=noise, **model, **training), relation)
+        recipe = self._affordable(Recipe(records=len(data), noise_multiplier=noise, **model, **training), said)
         if median:
             chosen = median_gradient_norm(recipe, data, seed_of(self.audit.seed, Stream.CLIP_NORM, 0))
             recipe = replace(recipe, clip_norm=chosen)
         subject = DpSgdTraining(recipe, data, Faults(self.faults.noise_scale), clip_norm_from_data=median)
-        return self._planned(subject, self._claim(recipe, relation, epsilon, calibrated))
+        return self._planned(subject, self._claim(recipe, said, epsilon, calibrated))
 
-    def _affordable(self, recipe: Recipe, relation: Relation) -> Recipe:
+    def _affordable(self, recipe: Recipe, said: Neighbours) -> Recipe:
         """The recipe, ended before the budget is exceeded, if there is one."""
         if self.training.budget is None:
             return recipe
         validate.real("budget", self.training.budget, above=0, remedy="a budget is a finite ε > 0")
-        budget = Budget(self.training.budget, self.claim.delta, relation, self.audit.accountant)
+        budget = Budget(self.training.budget, self.claim.delta, said, self.audit.accountant)
         try:
             return within_budget(recipe, budget)
         except BudgetExceeded as error:
             remedy = "raise it, or use more noise"
             raise InvalidInput("budget", self.training.budget, f"enough for a step: {error}", remedy) from None
 
-    def _claim(self, recipe: Recipe, relation: Relation, epsilon: float | None, calibrated: bool) -> Claim:
+    def _claim(self, recipe: Recipe, said: Neighbours, epsilon: float | None, calibrated: bool) -> Claim:
         """The recipe's curve, unless the spec says or implies that a point is claimed."""
         form = self.claim.form
         if form is None:
@@ -204,13 +209,13 @@ class Spec(Section):
                     "claim.form", "curve", "one of claim.epsilon and training.noise_multiplier, not both",
                     "a curve follows from the noise: leave epsilon out, or claim a point",
                 )  # fmt: skip
-            promised = claim_curve(recipe, relation)
+            promised = claim_curve(recipe, said)
             self._require_within_reach(promised, recipe)
             return promised
         if epsilon is None:
             why = "" if recipe.is_accounted else f": no accountant here proves one for sampling = {recipe.sampling}"
             raise InvalidInput("claim.epsilon", None, f"the ε of a point claim{why}", "add epsilon to [claim]")
-        return PointClaim(epsilon, self.claim.delta, relation)
+        return PointClaim(epsilon, self.claim.delta, said.relation, said.unit)
 
     def _require_within_reach(self, promised: Claim, recipe: Recipe) -> None:
         """Curves end where e^ε does: beyond it one would claim ∞, and theory something else."""

@@ -14,6 +14,7 @@ from epsilometer import validate
 from epsilometer.accounting import DpSgd
 from epsilometer.data import Dataset, Progress, load, own_data
 from epsilometer.errors import InvalidInput
+from epsilometer.neighbours import RECORD
 from epsilometer.subjects import CallableTraining, Controls, Entry, Sees
 from epsilometer.training import is_module, register
 
@@ -30,6 +31,7 @@ class ClaimSection(Section):
     epsilon: float | None = None
     delta: float = 1e-5
     relation: str = "add-remove"
+    unit: str = RECORD  # of the promise; in a training of one's own, also what a row of the data is
     form: Literal["curve", "point"] | None = None
 
 

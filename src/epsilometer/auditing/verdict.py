@@ -12,6 +12,7 @@ from epsilometer.bounds import ClaimTest, Kind, Method, attack_strength, attacks
 from epsilometer.bounds.strength import SHAPES
 from epsilometer.claims import Claim
 from epsilometer.evidence import Evidence
+from epsilometer.neighbours import require_same_neighbours
 from epsilometer.rounding import confidence, simulated, up
 
 ENOUGH_POWER = 0.8
@@ -73,6 +74,7 @@ def decide(evidence: Evidence, test: ClaimTest, method: Method) -> Verdict:
     Only a certified test can say `violated`. `consistent` needs power: the attack's strength (a lower limit on
     it) is doubled, and the same test is simulated at that strength.
     """
+    require_same_neighbours("the claim", test.claim.neighbours, "the evidence", evidence.neighbours)
     if test.refuted and test.kind is Kind.CERTIFIED:
         reason = f"{test.claim.statement} is refuted with {confidence(test.confidence)}: {test.comparison}"
         return Verdict(Outcome.VIOLATED, reason, refuted=test.claim.statement)
@@ -117,7 +119,7 @@ def least_power(method: Method, claim: Claim, strength: float, **audit: Any) -> 
     computed, and the smaller power counts. Provisional: an attack of a third shape may be caught more rarely.
     """
     power = 1.0
-    for attack in attacks_of_strength(strength, FAULT, claim.relation):
+    for attack in attacks_of_strength(strength, FAULT, claim.neighbours):
         if power > 0:  # audits that have to be simulated take a while
             power = min(power, method.power(claim, attack, **audit))
     return power

@@ -84,7 +84,9 @@ def bayesian(
 
     proof = CredibleInterval(pair.threshold, counts, quantile(1.0 - tail), quantile(tail))
     method = f"bayesian ({source})"
-    return LowerBound(proof.low, delta, confidence, evidence.relation, method, Kind.CREDIBLE, proof, size)
+    return LowerBound(
+        proof.low, delta, confidence, evidence.relation, method, Kind.CREDIBLE, proof, size, evidence.unit
+    )
 
 
 def one_test(

@@ -15,9 +15,10 @@ from epsilometer.bounds.result import ClaimTest, ErrorPair, Kind, LowerBound
 from epsilometer.bounds.simulated_audits import share_refuted
 from epsilometer.bounds.thresholds import Objective, ThresholdStrategy, UnionBound, certified_pair
 from epsilometer.bounds.ties import Draws
-from epsilometer.claims import Claim, Floats, require_same_relation
+from epsilometer.claims import Claim, Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, PairedRuns, require_evidence
+from epsilometer.neighbours import require_same_neighbours
 
 Found = TypeVar("Found", LowerBound, ClaimTest)
 
@@ -55,6 +56,7 @@ def clopper_pearson(
             delta=delta,
             confidence=confidence,
             relation=evidence.relation,
+            unit=evidence.unit,
             method=method,
             kind=kind,
             proof=pairs[best],
@@ -133,7 +135,7 @@ class ClopperPearson:
     def test(
         self, evidence: PairedRuns, claim: Claim, *, confidence: float = 0.95, direction: str = "higher"
     ) -> ClaimTest:
-        require_same_relation("the claim", claim.relation, "the evidence", evidence.relation)
+        require_same_neighbours("the claim", claim.neighbours, "the evidence", evidence.neighbours)
 
         def test(strategy: ThresholdStrategy | None, sure: float) -> ClaimTest:
             pairs, kind, method = error_pairs(evidence, sure, strategy, direction, gaussian_strength)

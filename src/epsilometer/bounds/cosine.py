@@ -11,13 +11,14 @@ from scipy import special
 
 from epsilometer import validate
 from epsilometer.bounds.result import Kind, LowerBound
-from epsilometer.claims import Floats, Relation
+from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import require_evidence
+from epsilometer.neighbours import RECORD, AnyNeighbours, Relation, SpeaksOfNeighbours
 
 
 @dataclass(frozen=True, eq=False)
-class Cosines:
+class Cosines(SpeaksOfNeighbours):
     """Cosines between canaries, drawn at random from the unit sphere in `dimension` dimensions, and an update.
 
     `observed` canaries took part; the update is the final one, or each cosine is the largest of all rounds. The
@@ -32,18 +33,26 @@ class Cosines:
     dimension: int
     unobserved: Floats | None
     relation: Relation
+    unit: str
 
     def __init__(
-        self, observed: ArrayLike, dimension: int, unobserved: ArrayLike | None = None, relation: str = "add-remove"
+        self,
+        observed: ArrayLike,
+        dimension: int,
+        unobserved: ArrayLike | None = None,
+        relation: AnyNeighbours = Relation.ADD_REMOVE,
+        unit: str = RECORD,
     ) -> None:
         object.__setattr__(self, "observed", _cosines("observed", observed))
         object.__setattr__(self, "dimension", validate.whole("dimension", dimension, least=2, most=10**15))
         object.__setattr__(self, "unobserved", None if unobserved is None else _cosines("unobserved", unobserved))
-        object.__setattr__(self, "relation", Relation.of(relation))
+        object.__setattr__(self, "relation", relation)
+        object.__setattr__(self, "unit", unit)
+        self._settle_neighbours()
 
     def __repr__(self) -> str:
         counts = f"{len(self.observed)} observed, {0 if self.unobserved is None else len(self.unobserved)} unobserved"
-        return f"Cosines({counts}, dimension {self.dimension}, {self.relation})"
+        return f"Cosines({counts}, dimension {self.dimension}, {self.neighbours})"
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,7 @@ def cosine_canaries(evidence: Cosines, *, delta: float, same_spread: bool = Fals
     proof = GaussianFit(len(seen), at, by, float(seen.mean()), by if same_spread else float(seen.std(ddof=1)))
     epsilon = gaussian_pair_epsilon(delta, (proof.mean - at) / by, proof.std / by).item()
     method = f"cosine canaries, Gaussian fit{', same spread' if same_spread else ''}"
-    return LowerBound(epsilon, delta, 0.0, evidence.relation, method, Kind.ESTIMATE, proof)
+    return LowerBound(epsilon, delta, 0.0, evidence.relation, method, Kind.ESTIMATE, proof, unit=evidence.unit)
 
 
 def gaussian_pair_epsilon(delta: float, mean: ArrayLike, std: ArrayLike) -> Floats:

@@ -12,9 +12,10 @@ from epsilometer.bounds.clopper_pearson import refute_counts, require_independen
 from epsilometer.bounds.exact_rank import ExactRank
 from epsilometer.bounds.method import Method, Refuter
 from epsilometer.bounds.result import ClaimTest, NoiseLimit
-from epsilometer.claims import Claim, require_claim, require_same_relation
+from epsilometer.claims import Claim, require_claim
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, PairedRuns
+from epsilometer.neighbours import require_same_neighbours
 
 
 def refute_curve(
@@ -37,7 +38,7 @@ def refute_curve(
     """
     require_independent_trials("refute_curve", evidence)
     require_claim(claim)
-    require_same_relation("the claim", claim.relation, "the evidence", evidence.relation)
+    require_same_neighbours("the claim", claim.neighbours, "the evidence", evidence.neighbours)
     if not evidence.has_scores:
         require_nothing_chosen("method", method, direction)
         return refute_counts(cast(Counts, evidence), claim, confidence)

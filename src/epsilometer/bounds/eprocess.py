@@ -30,8 +30,9 @@ from epsilometer.bounds.rank_pairs import Family, Points, Single, rank_grid
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
 from epsilometer.bounds.simulated_audits import share_refuted
 from epsilometer.bounds.ties import Draws, Shuffles
-from epsilometer.claims import Claim, Floats, require_same_relation
+from epsilometer.claims import Claim, Floats
 from epsilometer.evidence import PairedRuns
+from epsilometer.neighbours import require_same_neighbours
 
 FIRST = 5  # pairs to look at before the first bet
 # Standard errors by which guesses are drawn together: of many thresholds, the one chosen looks better than it is.
@@ -98,7 +99,7 @@ class EProcess:
         self, evidence: PairedRuns, claim: Claim, *, confidence: float = 0.95, direction: str = "higher"
     ) -> ClaimTest:
         """Whether the wealth has ever reached 1/α against the claim."""
-        require_same_relation("the claim", claim.relation, "the evidence", evidence.relation)
+        require_same_neighbours("the claim", claim.neighbours, "the evidence", evidence.neighbours)
         parts = require_method_input(self.name, evidence, confidence, direction)
         tests = []
         for part in parts:
@@ -161,7 +162,7 @@ class EProcess:
         pairs = min(len(evidence.out_scores), len(evidence.in_scores))
 
         def ordered(outs: Floats, ins: Floats) -> PairedRuns:
-            return PairedRuns(outs[:pairs], ins[:pairs], evidence.relation, evidence.group_size)
+            return PairedRuns(outs[:pairs], ins[:pairs], evidence.neighbours, evidence.group_size)
 
         if self.in_order:
             return Draws(), iter([ordered(evidence.out_scores, evidence.in_scores)])

@@ -32,9 +32,10 @@ from epsilometer.bounds.result import ClaimTest, Kind, LowerBound, RankSumTest, 
 from epsilometer.bounds.simulation import most_hits
 from epsilometer.bounds.simulation import p_value as simulated_p_value
 from epsilometer.bounds.ties import break_ties
-from epsilometer.claims import Claim, Floats, require_same_relation
+from epsilometer.claims import Claim, Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, PairedRuns
+from epsilometer.neighbours import require_same_neighbours
 
 FEWEST_HITS = 20  # if fewer simulated audits may cross, a union bound is the better choice
 PLANNING = 1999  # simulations are enough for an estimate of power, and for p-values far from α
@@ -138,7 +139,7 @@ class ExactRank:
     def _tested(
         self, evidence: PairedRuns, claim: Claim, family: FamilyTest | None, confidence: float, direction: str
     ) -> ClaimTest:
-        require_same_relation("the claim", claim.relation, "the evidence", evidence.relation)
+        require_same_neighbours("the claim", claim.neighbours, "the evidence", evidence.neighbours)
         tests = []
         for part in require_method_input(self.name, evidence, confidence, direction):
             reference = claim if family is None else family.reference
@@ -198,7 +199,7 @@ class ExactRank:
         threshold = float(np.sort(part.evidence.out_scores)[n - rank])
         return RankSumTest(
             threshold=threshold if part.higher else -threshold,
-            counts=Counts(above, rank - 1, m - above, n + 1 - rank, ordered.relation, size),
+            counts=Counts(above, rank - 1, m - above, n + 1 - rank, ordered.relation, size, ordered.unit),
             decided_by=statistic.decided_by(shown),
             p_value=p_value,
             higher=part.higher,
@@ -284,7 +285,7 @@ def _rank_proof(part: OneWay, ordered: PairedRuns, ranks: Ranks, best: int, p_va
         threshold = float(np.sort(part.evidence.in_scores)[ranks.m - b])
     return RankTest(
         threshold=threshold if part.higher else -threshold,
-        counts=Counts(b, a - 1, ranks.m - b, ranks.n + 1 - a, ordered.relation, ordered.group_size),
+        counts=Counts(b, a - 1, ranks.m - b, ranks.n + 1 - a, ordered.relation, ordered.group_size, ordered.unit),
         rank=a if of_out else ranks.m + 1 - b,
         of="out" if of_out else "in",
         p_value=p_value,

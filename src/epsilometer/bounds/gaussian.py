@@ -72,7 +72,7 @@ def gaussian_strength_limit(
     pairs = _as_pairs(evidence)
     limit = largest_noise_multiplier(
         pairs,
-        lambda sigma: GaussianClaim(1.0 / sigma, pairs.relation),
+        lambda sigma: GaussianClaim(1.0 / sigma, pairs.relation, pairs.unit),
         confidence=confidence,
         method=method,
         direction=direction,
@@ -107,12 +107,13 @@ def gaussian_bound(
         expected = "a function from the μ of a step to ε, for the scores of single steps and for these only"
         raise InvalidInput("composed", composed, expected)
     limit = gaussian_strength_limit(evidence, confidence=confidence, method=method, direction=direction)
-    epsilon = GaussianClaim(limit.mu, evidence.relation).epsilon_at(delta) if composed is None else composed(limit.mu)
+    epsilon = GaussianClaim(limit.mu).epsilon_at(delta) if composed is None else composed(limit.mu)
     return LowerBound(
         epsilon=np.float64(epsilon),
         delta=delta,
         confidence=confidence,
         relation=evidence.relation,
+        unit=evidence.unit,
         method=f"{NAME} family, {limit.method}",
         kind=Kind.FAMILY if limit.kind is Kind.CERTIFIED else limit.kind,
         proof=limit,

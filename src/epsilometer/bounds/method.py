@@ -100,6 +100,7 @@ def best_reading(
         delta=delta,
         confidence=confidence,
         relation=evidence.relation,
+        unit=evidence.unit,
         method=label(direction),
         kind=method.kind,
         proof=proof,

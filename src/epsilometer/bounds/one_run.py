@@ -111,6 +111,7 @@ def one_run(
         delta=delta,
         confidence=confidence,
         relation=evidence.relation,
+        unit=evidence.unit,
         method=f"one-run ({strategy_name(guesses)})",
         kind=Kind.CERTIFIED,
         proof=found[best][0],

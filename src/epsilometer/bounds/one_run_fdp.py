@@ -12,9 +12,10 @@ from scipy import special
 from epsilometer import validate
 from epsilometer.bounds.one_run import Plan, check_counts, guessed, strategy_name
 from epsilometer.bounds.result import ClaimTest, Guesses, Kind, LowerBound
-from epsilometer.claims import Claim, CurveClaim, GaussianClaim, PointClaim, require_claim, require_same_relation
+from epsilometer.claims import Claim, CurveClaim, GaussianClaim, PointClaim, require_claim
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import OneRun
+from epsilometer.neighbours import require_same_neighbours
 
 Family = Callable[[float], Claim]  # a larger parameter promises less
 
@@ -55,6 +56,7 @@ def one_run_fdp(
         delta=delta,
         confidence=confidence,
         relation=evidence.relation,
+        unit=evidence.unit,
         method=f"one-run f-DP ({name}, {strategy_name(guesses)})",
         kind=Kind.CERTIFIED if family == "point" else Kind.FAMILY,
         proof=found[best][0],
@@ -72,7 +74,7 @@ def refute_one_run(evidence: OneRun, claim: Claim, *, confidence: float = 0.95, 
     alpha = 1.0 - validate.confidence(confidence)
     require_claim(claim)
     found = guessed("refute_one_run", evidence, guesses)
-    require_same_relation("the claim", claim.relation, "the evidence", evidence.relation)
+    require_same_neighbours("the claim", claim.neighbours, "the evidence", evidence.neighbours)
     needed = [_needed_probability(claim, g, share * alpha, evidence.group_size) for g, share in found]
     best = int(np.argmax(needed))
     return ClaimTest(

@@ -67,7 +67,7 @@ class OneRunPoint:
             coins = rng.random(canaries) < 0.5
             places = rng.random(canaries)
             rates = np.where(coins, 1.0 - truth.max_tpr(1.0 - places), places)
-            run = OneRun(-rates, coins, claim.relation, group_size)
+            run = OneRun(-rates, coins, claim.neighbours, group_size)
             refuted += judge.test(run, claim, confidence=confidence).refuted
         return refuted / repetitions
 

@@ -12,8 +12,9 @@ from epsilometer.bounds.clopper_pearson import clopper_pearson
 from epsilometer.bounds.exact_rank import ExactRank
 from epsilometer.bounds.method import Method
 from epsilometer.bounds.rank_pairs import Single, p_values
-from epsilometer.claims import Claim, require_same_relation
+from epsilometer.claims import Claim
 from epsilometer.evidence import Counts, PairedRuns
+from epsilometer.neighbours import require_same_neighbours
 
 MOST_TRIALS = 10**8
 DEFAULT = ExactRank()
@@ -74,14 +75,14 @@ def refutation_power(
 ) -> float:
     """The probability that `trials` trials per world refute `claim` when the attacker attains the curve `truth`.
 
-    `group_size` is the number of records in which the worlds differ; `truth` is what the attacker attains between
-    these worlds.
+    `group_size` is the number of units (records, users) in which the worlds differ; `truth` is what the attacker
+    attains between these worlds.
 
     >>> from epsilometer.claims import GaussianClaim
     >>> round(refutation_power(GaussianClaim(0.5), GaussianClaim(1.0), trials=150), 2)
     0.9...
     """
-    require_same_relation("the claim", claim.relation, "the truth", truth.relation)
+    require_same_neighbours("the claim", claim.neighbours, "the truth", truth.neighbours)
     validate.whole("trials", trials, least=1)
     return method.power(claim, truth, out_trials=trials, in_trials=trials, confidence=confidence, group_size=group_size)
 

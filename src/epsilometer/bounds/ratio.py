@@ -135,4 +135,4 @@ def _estimate(
     size, proof = evidence.group_size, RatioLimit(pair.threshold, c, rates, ratios[rates])
     epsilon = math.log(max(1.0, proof.ratio)) / size  # worlds that differ in k records have ratios up to e^{kε}
     method = f"{name}, asymptotic ({source})"
-    return LowerBound(epsilon, delta, confidence, evidence.relation, method, Kind.ESTIMATE, proof, size)
+    return LowerBound(epsilon, delta, confidence, evidence.relation, method, Kind.ESTIMATE, proof, size, evidence.unit)

@@ -6,8 +6,9 @@ import enum
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from epsilometer.claims import Claim, Relation
+from epsilometer.claims import Claim
 from epsilometer.evidence import Counts
+from epsilometer.neighbours import RECORD, Relation, SpeaksOfNeighbours
 from epsilometer.rounding import down
 
 
@@ -158,7 +159,7 @@ def _where(threshold: float | str, higher: bool, inclusive: bool = False) -> str
 
 
 @dataclass(frozen=True, repr=False)
-class LowerBound:
+class LowerBound(SpeaksOfNeighbours):
     """With this confidence, the training is not (ε', δ)-DP for any ε' below `epsilon`."""
 
     epsilon: float
@@ -169,9 +170,13 @@ class LowerBound:
     kind: Kind
     proof: Proof
     group_size: int = 1
+    unit: str = RECORD
+
+    def __post_init__(self) -> None:
+        self._settle_neighbours()
 
     def __str__(self) -> str:
-        at = f"at δ = {self.delta:g} ({self.relation}{_groups(self.group_size)})"
+        at = f"at δ = {self.delta:g} ({self.neighbours.in_groups(self.group_size)})"
         if self.kind is Kind.ESTIMATE:
             return f"ε ≈ {self.epsilon:.3f} {at}: an estimate, not a bound; {self.method}"
         return f"ε ≥ {down(self.epsilon)} {at}, {self.kind}, {self.confidence:.12g} confidence, {self.method}"
@@ -185,15 +190,11 @@ class LowerBound:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "confidence": self.confidence,
-            "relation": self.relation.value,
+            **self.neighbours.to_dict(),
             "method": self.method,
             "kind": self.kind.value,
             "group_size": self.group_size,
         }
-
-
-def _groups(size: int) -> str:
-    return f", groups of {size}" if size > 1 else ""
 
 
 @dataclass(frozen=True, repr=False)

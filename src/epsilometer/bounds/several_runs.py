@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from epsilometer.claims import require_same_relation
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import OneRun, require_evidence
+from epsilometer.neighbours import require_same_neighbours
 
 
 def pool_runs(runs: Iterable[OneRun]) -> OneRun:
@@ -34,10 +34,10 @@ def pool_runs(runs: Iterable[OneRun]) -> OneRun:
         require_evidence("pool_runs", run, OneRun, "the canaries of runs (OneRun)")
     first = given[0]
     for i, run in enumerate(given[1:], start=1):
-        require_same_relation("run 0", first.relation, f"run {i}", run.relation)
+        require_same_neighbours("run 0", first.neighbours, f"run {i}", run.neighbours)
         if run.group_size != first.group_size:
             expected = f"{first.group_size}, as in run 0"
             raise InvalidInput(f"group_size of run {i}", run.group_size, expected, "pool runs of one kind")
     scores = np.concatenate([run.scores for run in given])
     member = np.concatenate([run.member for run in given])
-    return OneRun(scores, member, first.relation, first.group_size, all(run.in_order for run in given))
+    return OneRun(scores, member, first.neighbours, first.group_size, all(run.in_order for run in given))

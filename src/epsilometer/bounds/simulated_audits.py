@@ -27,7 +27,7 @@ def draw_worlds(
     """
     out = rng.random(out_trials)
     member = 1.0 - truth.max_tpr(1.0 - rng.random(in_trials))
-    return PairedRuns(-out, -member, truth.relation, group_size)
+    return PairedRuns(-out, -member, truth.neighbours, group_size)
 
 
 def share_refuted(

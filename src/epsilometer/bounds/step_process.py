@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike
 
 from epsilometer import validate
 from epsilometer.bounds.step_bets import FINE, Bet, RightCounts, right_so_far, tuned
-from epsilometer.claims import LARGEST_MU, Claim, Floats, GaussianClaim, StepClaim, require_same_relation
+from epsilometer.claims import LARGEST_MU, Claim, Floats, GaussianClaim, StepClaim
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PerStep, as_coins, as_scores
+from epsilometer.neighbours import require_same_neighbours
 
 _WEAKEST, _STRONGEST = 1e-4, 1e3  # what bets are tuned to; claims beyond are tested with the nearest
 _APART = 1.1
@@ -217,9 +218,9 @@ def e_value(log: float) -> str:
 
 def bet_on_steps(evidence: PerStep, claim: StepClaim, *, confidence: float = 0.95) -> StepWealth:
     """What bets against a claim about steps have won on all of them, one after another."""
-    require_same_relation("the claim", claim.relation, "the evidence", evidence.relation)
+    require_same_neighbours("the claim", claim.neighbours, "the evidence", evidence.neighbours)
     if evidence.group_size != 1:
-        raise InvalidInput("group_size", evidence.group_size, "1: a canary is one record")
+        raise InvalidInput("group_size", evidence.group_size, f"1: a canary is one {evidence.unit}")
     process = StepProcess(confidence)
     steps = list(evidence.by_step())
     for (scores, coins), mu in zip(steps, claim.strengths(len(steps)), strict=True):

@@ -6,9 +6,10 @@ import math
 
 from scipy import special
 
-from epsilometer.claims import GaussianClaim, PointClaim, Relation
+from epsilometer.claims import GaussianClaim, PointClaim
 from epsilometer.evidence import PairedRuns
 from epsilometer.metrics import area, area_limit
+from epsilometer.neighbours import AnyNeighbours, Neighbours, Relation
 
 # What a power assumes that is computed for both of `attacks_of_strength`, as said of a figure and without one.
 EITHER = "if scores are Gaussian or those of randomized response"
@@ -31,7 +32,7 @@ def attack_strength(evidence: PairedRuns, confidence: float = 0.95) -> float:
 
 
 def attacks_of_strength(
-    mu: float, times: float = 1.0, relation: Relation = Relation.ADD_REMOVE
+    mu: float, times: float = 1.0, relation: AnyNeighbours = Relation.ADD_REMOVE
 ) -> tuple[GaussianClaim, PointClaim]:
     """What two attacks attain that are `times` as strong as one whose area under the curve is that of μ.
 
@@ -44,7 +45,9 @@ def attacks_of_strength(
     """
     place = mu / math.sqrt(2.0)  # of the area, Φ(μ/√2); so ε is its logit
     epsilon = float(special.log_ndtr(place) - special.log_ndtr(-place))
-    return GaussianClaim(times * mu, relation), PointClaim(times * epsilon, 0.0, relation)
+    said = Neighbours.of(relation)
+    gaussian = GaussianClaim(times * mu, said.relation, said.unit)
+    return gaussian, PointClaim(times * epsilon, 0.0, said.relation, said.unit)
 
 
 def area_under_curve(evidence: PairedRuns) -> float:

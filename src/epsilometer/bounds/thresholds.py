@@ -107,10 +107,10 @@ class Split:
         rng = shuffles.rng(self.seed, self.draw)
         parts = [self._divide(scores, rng) for scores in (shuffles.outs, shuffles.ins)]
         (choose_out, certify_out), (choose_in, certify_in) = parts
-        relation, size = evidence.relation, evidence.group_size
-        chosen = _best_pair(PairedRuns(choose_out, choose_in, relation, size), alpha, objective).threshold
+        neighbours, size = evidence.neighbours, evidence.group_size
+        chosen = _best_pair(PairedRuns(choose_out, choose_in, neighbours, size), alpha, objective).threshold
         assert chosen is not None
-        rest = PairedRuns(certify_out, certify_in, relation, size)
+        rest = PairedRuns(certify_out, certify_in, neighbours, size)
         return [certified_pair(chosen, rest.counts(chosen), alpha)]
 
     def several(self, evidence: PairedRuns) -> tuple[Draws, tuple[Split, ...]]:

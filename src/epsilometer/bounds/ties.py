@@ -113,7 +113,7 @@ def break_ties(evidence: PairedRuns, seed: int) -> Orders:
     for order in orders:
         order[np.lexsort((rng.random(len(ranks)), ranks))] = np.arange(len(ranks))
     runs = tuple(
-        PairedRuns(order[: len(outs)], order[len(outs) :], evidence.relation, evidence.group_size) for order in orders
+        PairedRuns(order[: len(outs)], order[len(outs) :], evidence.neighbours, evidence.group_size) for order in orders
     )
     return Orders(runs, draws)
 

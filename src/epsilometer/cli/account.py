@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from epsilometer.cli.manner import AsJson
+from epsilometer.cli.neighbours import RelationOption, UnitOption, said_neighbours
 from epsilometer.cli.output import emit_json, number, print_table, say
 from epsilometer.cli.schedule import BatchSize, Epochs, Records, rate_and_steps
 from epsilometer.errors import InvalidInput
@@ -15,6 +16,7 @@ from epsilometer.rounding import up
 
 if TYPE_CHECKING:
     from epsilometer.accounting import UpperBound
+    from epsilometer.neighbours import Neighbours
 
 
 def account(
@@ -35,7 +37,8 @@ def account(
         float | None, typer.Option(help="Instead of σ: find the σ for which theory proves this ε.")
     ] = None,
     accountant: Annotated[str, typer.Option(help="pld, rdp, rdp-classic, moments, strong, basic or all.")] = "pld",
-    relation: Annotated[str, typer.Option(help="add-remove, replace or zero-out.")] = "add-remove",
+    relation: RelationOption = "add-remove",
+    unit: UnitOption = "record",
     as_json: AsJson = False,
 ) -> None:
     """What theory promises for DP-SGD with Poisson sampling, or the noise that a promise needs.
@@ -60,7 +63,7 @@ def account(
     rate, count = _length(*rate_and_steps(sample_rate, steps, epochs, batch_size, records))
     names = _accountants(accountant, beside_releases=bool(also_noise))
     releases = _releases(also_noise or [], epsilon)
-    asked = _Asked(rate, count, delta, relation, noise_multiplier, epsilon, releases)
+    asked = _Asked(rate, count, delta, said_neighbours(relation, unit), noise_multiplier, epsilon, releases)
     found = [_accounted(asked, name) for name in names]
     if as_json:
         emit_json({"bounds": [one.bound.to_dict() for one in found]})
@@ -68,7 +71,7 @@ def account(
     print_table(
         ("accountant", "noise multiplier", "epsilon", "delta", "relation"),
         [
-            (b.accountant, _noise(sigma, epsilon is not None), up(b.epsilon), f"{delta:g}", b.relation.value)
+            (b.accountant, _noise(sigma, epsilon is not None), up(b.epsilon), f"{delta:g}", str(b.neighbours))
             for b, sigma in ((one.bound, one.noise_multiplier) for one in found)
         ],
         "".join([f"DP-SGD, q = {rate:g}, T = {count}", *(f", and a release with σ = {r:g}" for r in releases)]),
@@ -85,7 +88,7 @@ class _Asked:
     sample_rate: float
     steps: int
     delta: float
-    relation: str
+    neighbours: Neighbours
     noise_multiplier: float | None
     epsilon: float | None
     releases: tuple[float, ...]
@@ -137,7 +140,7 @@ def _accounted(asked: _Asked, accountant: str) -> _Accounted:
         assert asked.epsilon is not None
         sigma = calibrate(
             epsilon=asked.epsilon, delta=asked.delta, sample_rate=asked.sample_rate, steps=asked.steps,
-            relation=asked.relation, accountant=accountant,
+            relation=asked.neighbours, accountant=accountant,
         )  # fmt: skip
     training = DpSgd(asked.sample_rate, sigma, asked.steps)
     whole: DpSgd | Composition = training
@@ -145,7 +148,7 @@ def _accounted(asked: _Asked, accountant: str) -> _Accounted:
         whole = Composition.of(training.event, asked.steps)
         for noise in asked.releases:
             whole = whole.plus(DpSgd(1.0, noise, 1).event)
-    return _Accounted(account_for(whole, asked.delta, asked.relation, accountant), sigma)
+    return _Accounted(account_for(whole, asked.delta, asked.neighbours, accountant), sigma)
 
 
 def _noise(sigma: float, found: bool) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from epsilometer.cli.groups import as_user_wrote, grouped
 from epsilometer.cli.manner import AsJson
+from epsilometer.cli.neighbours import RelationOption, UnitOption, said_neighbours
 from epsilometer.cli.outlets import OutletOptions, telling
 from epsilometer.cli.output import advise, emit_json, print_table, print_text, say
 from epsilometer.cli.schedule import BatchSize, Epochs, Records, rate_and_steps
@@ -37,9 +38,8 @@ Guesses = Annotated[int | None, typer.Option(help="With --one-run: how many gues
 Direction = Annotated[str, typer.Option(help="Which scores mean member: higher, lower or either.")]
 GroupSize = Annotated[
     int | None,
-    typer.Option(help="Records in which the worlds differ, or that a canary has: 1, or what the file says."),
+    typer.Option(help="Records, or users, in which worlds differ, or that a canary has: 1, or what the file says."),
 ]
-RelationOption = Annotated[str, typer.Option(help="add-remove, replace or zero-out.")]
 Seed = Annotated[int, typer.Option(help="Of random halves, orders and simulations.")]
 InOrder = Annotated[
     bool,
@@ -71,6 +71,7 @@ def bound(
     direction: Direction = "higher",
     group_size: GroupSize = None,
     relation: RelationOption = "add-remove",
+    unit: UnitOption = "record",
     claim: Annotated[
         float | None, typer.Option(help="A claimed ε to test at δ; exit code 1 if the verdict is violated.")
     ] = None,
@@ -112,13 +113,14 @@ def bound(
 
     settings = _settings(counts, one_run, delta, confidence, threshold, guesses, direction, seed, in_order)
     rate, count = rate_and_steps(sample_rate, steps, epochs, batch_size, records)
-    promise = claimed(claim, rate, noise_multiplier, count, delta, relation)
+    neighbours = said_neighbours(relation, unit)
+    promise = claimed(claim, rate, noise_multiplier, count, delta, neighbours)
     if outlets.require is not None and promise is None:
         remedy = "add --claim, or --sample-rate, --noise-multiplier and --steps"
         raise InvalidInput("--require", outlets.require, "a claim that could be consistent", remedy)
     others = telling(outlets)
     name = "fixed" if method is None and settings.threshold is not None else method
-    read = given(scores, counts, one_run, group_size, relation, settings)
+    read = given(scores, counts, one_run, group_size, neighbours, settings)
     try:
         judgement = None if promise is None else judged(name, read.evidence, settings, promise)
         found = bound_named(name, read.evidence, settings) if judgement is None else judgement.lower_bound
@@ -156,6 +158,7 @@ def compare(
     direction: Direction = "higher",
     group_size: GroupSize = None,
     relation: RelationOption = "add-remove",
+    unit: UnitOption = "record",
     seed: Seed = 0,
     in_order: InOrder = False,
     as_json: AsJson = False,
@@ -176,7 +179,7 @@ def compare(
     from epsilometer.rounding import down
 
     settings = _settings(counts, one_run, delta, confidence, threshold, guesses, direction, seed, in_order)
-    read = given(scores, counts, one_run, group_size, relation, settings)
+    read = given(scores, counts, one_run, group_size, said_neighbours(relation, unit), settings)
     try:
         found = compare_bounds(read.evidence, settings)
     except InvalidInput as error:

@@ -29,8 +29,8 @@ def diff(
 ) -> None:
     """Put runs side by side: the settings that differ, claims, bounds, verdicts.
 
-    Runs are read and not touched, also while they are running. Where relation or δ differ, no ε may be held against
-    another, and rows are marked.
+    Runs are read and not touched, also while they are running. Where unit, relation or δ differ, no ε may be held
+    against another, and rows are marked.
 
     Examples:
 

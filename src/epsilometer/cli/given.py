@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from epsilometer.bounds.catalogue import Evidence, Settings
+    from epsilometer.neighbours import Neighbours
 
 CLEAR = 0.99  # confidence that scores are reversed, before anybody is told so
 ENOUGH_TO_SEE = 20_000  # scores of a world tell that as well as millions do
@@ -40,7 +41,7 @@ def given(
     counts: tuple[int, int, int, int] | None,
     one_run: Path | None,
     group_size: int | None,
-    relation: str,
+    neighbours: Neighbours,
     settings: Settings,
 ) -> Given:
     """The one kind of evidence that was given, with everything that is to be remarked on it."""
@@ -50,18 +51,18 @@ def given(
         remedy = "name a file, or give four counts"
         raise InvalidInput("SCORES, --counts, --one-run", shown, "exactly one of them", remedy)
     if scores is not None:
-        found = _pairs(scores, group_size, relation)
+        found = _pairs(scores, group_size, neighbours)
     elif one_run is not None:
-        found = _canaries(one_run, group_size, relation, settings.in_order)
+        found = _canaries(one_run, group_size, neighbours, settings.in_order)
     else:
         assert counts is not None
-        found = Given(_counts(counts, group_size, relation))
+        found = Given(_counts(counts, group_size, neighbours))
     _refuse_turning_twice(found, settings)
     assumed, seen = _ASSUMED[type(found.evidence)], _reversed(found, settings.direction)
     return replace(found, remarks=[assumed, *found.remarks, *seen])
 
 
-def _pairs(path: Path, group_size: int | None, relation: str) -> Given:
+def _pairs(path: Path, group_size: int | None, neighbours: Neighbours) -> Given:
     content = content_of(path, "SCORES")
     outs: ArrayLike
     ins: ArrayLike
@@ -70,10 +71,10 @@ def _pairs(path: Path, group_size: int | None, relation: str) -> Given:
         (outs, ins), columns, stated = table.worlds, table.columns, table.group_size
     else:
         (outs, ins), columns, stated = parse_scores(content), columns_of(content, "world"), stated_group_size(content)
-    return Given(PairedRuns(outs, ins, relation, _group_size(group_size, stated)), columns, columns.remarks)
+    return Given(PairedRuns(outs, ins, neighbours, _group_size(group_size, stated)), columns, columns.remarks)
 
 
-def _canaries(path: Path, group_size: int | None, relation: str, in_order: bool) -> Given:
+def _canaries(path: Path, group_size: int | None, neighbours: Neighbours, in_order: bool) -> Given:
     content = content_of(path, "--one-run")
     scores: ArrayLike
     member: ArrayLike
@@ -83,16 +84,15 @@ def _canaries(path: Path, group_size: int | None, relation: str, in_order: bool)
     else:
         scores, member = parse_canaries(content)
         columns, stated = columns_of(content, "member"), stated_group_size(content)
-    run = OneRun(scores, member, relation, _group_size(group_size, stated), in_order)
+    run = OneRun(scores, member, neighbours, _group_size(group_size, stated), in_order)
     return Given(run, columns, columns.remarks)
 
 
-def _counts(counts: tuple[int, int, int, int], group_size: int | None, relation: str) -> Counts:
+def _counts(counts: tuple[int, int, int, int], group_size: int | None, neighbours: Neighbours) -> Counts:
     try:
-        return Counts(*counts, relation=relation, group_size=1 if group_size is None else group_size)  # type: ignore[arg-type]
+        return Counts(*counts, neighbours.relation, 1 if group_size is None else group_size, neighbours.unit)
     except InvalidInput as error:
-        named = error.argument in ("relation", "group_size")
-        raise error if named else error.renamed(f"--counts: {error.argument}") from None
+        raise error if error.argument == "group_size" else error.renamed(f"--counts: {error.argument}") from None
 
 
 def _group_size(said: int | None, stated: int | None) -> int:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from epsilometer.bounds import LowerBound, Method, Threshold
     from epsilometer.bounds.catalogue import Evidence, Settings
     from epsilometer.claims import Claim
+    from epsilometer.neighbours import Neighbours
     from epsilometer.report import Finding, Headline
 
 
@@ -35,7 +36,7 @@ def claimed(
     noise_multiplier: float | None,
     steps: int | None,
     delta: float,
-    relation: str,
+    neighbours: Neighbours,
 ) -> Claim | None:
     """The point (ε, δ), or the curve of a training, or nothing."""
     training = {"--sample-rate": sample_rate, "--noise-multiplier": noise_multiplier, "--steps": steps}
@@ -46,9 +47,9 @@ def claimed(
         if said:
             remedy = "one claims the point (ε, δ), the other the curve of a training: leave one out"
             raise InvalidInput("--claim", epsilon, f"nothing beside {' and '.join(said)}", remedy)
-        from epsilometer.claims import PointClaim, Relation
+        from epsilometer.claims import PointClaim
 
-        return PointClaim(epsilon, delta, Relation.of(relation))
+        return PointClaim(epsilon, delta, neighbours.relation, neighbours.unit)
     if not said:
         return None
     if sample_rate is None or noise_multiplier is None or steps is None:
@@ -56,7 +57,7 @@ def claimed(
         raise InvalidInput(said[0], training[said[0]], f"{' and '.join(missing)} beside it", remedy)
     from epsilometer.accounting import DpSgd, curve
 
-    return curve(DpSgd(sample_rate, noise_multiplier, steps), relation)
+    return curve(DpSgd(sample_rate, noise_multiplier, steps), neighbours)
 
 
 def judged(name: str | None, evidence: Evidence, settings: Settings, claim: Claim) -> Judgement:
@@ -111,7 +112,7 @@ def found_by(
     epsilon = judgement.claimed_epsilon
     return replace(
         finding,
-        claim=f"ε = {epsilon:.4g} at δ = {low.delta:g} ({claim.relation}): {claim.describe()}",
+        claim=f"ε = {epsilon:.4g} at δ = {low.delta:g} ({claim.neighbours}): {claim.describe()}",
         claimed_epsilon=epsilon,
         comparison=judgement.test.comparison,
         outcome=verdict.outcome.value,

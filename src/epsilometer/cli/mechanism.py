@@ -11,6 +11,7 @@ import typer
 from epsilometer.cli.driver import Means, Players, Study, conduct
 from epsilometer.cli.groups import Only, grouped
 from epsilometer.cli.manner import Manner
+from epsilometer.cli.neighbours import said_neighbours
 from epsilometer.cli.outlets import this_command
 from epsilometer.cli.output import emit_json, print_table
 from epsilometer.cli.plan import BoundName
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from epsilometer.auditing import AuditResult, Plan
     from epsilometer.claims import Claim
     from epsilometer.mechanisms import Sensitivity
+    from epsilometer.neighbours import Neighbours
 
 SHOWN = 200  # characters of a value
 
@@ -43,11 +45,16 @@ def mechanism(
         tuple[str, str] | None,
         typer.Option(help="Two neighbouring values, in JSON or as .json files; else they are searched for."),
     ] = None,
-    sensitivity: Annotated[float | None, typer.Option(help="The most that one record changes a value.")] = None,
+    sensitivity: Annotated[
+        float | None, typer.Option(help="The most that one record, or user, changes a value.")
+    ] = None,
     norm: Annotated[str, typer.Option(help="For a function of your own, of what: l1, l2, linf, or records.")] = "l1",
     relation: Annotated[
         str, typer.Option(help="For a function of your own: add-remove, replace or zero-out.")
     ] = "add-remove",
+    unit: Annotated[
+        str, typer.Option(help="For a function of your own, what its ε protects: a record, a user, or another word.")
+    ] = "record",
     entries: Annotated[int | None, typer.Option(help="Entries of the values that are searched through.")] = None,
     runs: Annotated[int, typer.Option(help="Releases of each world that are judged.")] = 1_000_000,
     learning: Annotated[
@@ -98,12 +105,13 @@ def mechanism(
         return
     if epsilon is None:
         raise InvalidInput("--epsilon", None, "the claimed ε")
+    said = said_neighbours(relation, unit)
     plan = mechanism_plan(
         name,
         epsilon=epsilon,
         delta=delta,
-        claim=_claim(name, epsilon, delta, sensitivity, relation, curve=curve),
-        sensitivity=_stated(name, sensitivity, norm, relation),
+        claim=_claim(name, epsilon, delta, sensitivity, said, curve=curve),
+        sensitivity=_stated(name, sensitivity, norm, said),
         neighbours=None if neighbours is None else neighbours_of(*neighbours),
         entries=entries,
         runs=runs,
@@ -131,28 +139,30 @@ def _is_own(name: str) -> bool:
 
 
 def _claim(
-    name: str, epsilon: float, delta: float, sensitivity: float | None, relation: str, *, curve: bool
+    name: str, epsilon: float, delta: float, sensitivity: float | None, said: Neighbours, *, curve: bool
 ) -> Claim | None:
     """What is claimed: a named mechanism's whole curve, or the point; none of a name that nobody knows."""
-    from epsilometer.claims import PointClaim, Relation
+    from epsilometer.claims import PointClaim
     from epsilometer.mechanisms import MECHANISMS, mechanism_named
 
     if not _is_own(name) and name in MECHANISMS:
+        if said.unit != "record":
+            expected = "record: mechanisms that have names are about records"
+            raise InvalidInput("--unit", said.unit, expected, "name a function of your own")
         made = mechanism_named(name, epsilon, delta, 1.0 if sensitivity is None else sensitivity)
         return made.claim if curve else PointClaim(epsilon, delta, made.relation)
     if curve:
         raise InvalidInput("--curve", name, "a mechanism that has a name", "leave it out: the point (ε, δ) is claimed")
-    return PointClaim(epsilon, delta, Relation.of(relation)) if _is_own(name) else None
+    return PointClaim(epsilon, delta, said.relation, said.unit) if _is_own(name) else None
 
 
-def _stated(name: str, sensitivity: float | None, norm: str, relation: str) -> Sensitivity | float | None:
-    """The sensitivity; of a function of the user's own, with its norm and relation."""
-    from epsilometer.claims import Relation
+def _stated(name: str, sensitivity: float | None, norm: str, said: Neighbours) -> Sensitivity | float | None:
+    """The sensitivity; of a function of the user's own, with its norm and neighbours."""
     from epsilometer.mechanisms import Sensitivity
 
     if sensitivity is None or not _is_own(name):
         return sensitivity
-    return Sensitivity(sensitivity, norm, Relation.of(relation))
+    return Sensitivity(sensitivity, norm, said.relation, said.unit)
 
 
 def _played(plan: Plan, means: Means) -> AuditResult:

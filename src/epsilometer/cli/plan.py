@@ -64,6 +64,13 @@ class PlanOptions:
         typer.Option(help="The claimed ε; the noise is calibrated to it, whatever the spec says."),
     ] = None
     delta: Annotated[float | None, Key("claim", "delta"), typer.Option(help="The claimed δ.")] = None
+    unit: Annotated[
+        str | None,
+        Key("claim", "unit"),
+        typer.Option(
+            help="For a training of your own: what a row of the data is and ε protects, if not a record: user, say."
+        ),
+    ] = None
     adversary: Annotated[
         str | None,
         Key("adversary", "name"),

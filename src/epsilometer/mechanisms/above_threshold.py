@@ -51,7 +51,7 @@ class AboveThreshold(Mechanism):
 
     @property
     def claim(self) -> PointClaim:
-        return PointClaim(self.epsilon, 0.0, self.relation)
+        return PointClaim(self.epsilon, 0.0, self.relation, self.unit)
 
     def accept(self, value: ArrayLike) -> Floats:
         return numbers("answers", value, vector=True)

@@ -90,7 +90,7 @@ class PricesFromBids(Mechanism):
 
     @property
     def claim(self) -> PointClaim:
-        return PointClaim(self.epsilon, 0.0, self.relation)
+        return PointClaim(self.epsilon, 0.0, self.relation, self.unit)
 
     @property
     def domain(self) -> Domain:

@@ -17,6 +17,7 @@ from epsilometer.claims import Claim
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.mechanism import Mechanism
 from epsilometer.mechanisms.sensitivity import Sensitivity
+from epsilometer.neighbours import Neighbours, require_same_neighbours
 
 MOST_NUMBERS = 10_000  # of one release
 
@@ -44,16 +45,16 @@ class CallableMechanism(Mechanism):
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InvalidInput("mechanism", self.function, "something that can be called with a value")
-        if self.sensitivity is not None and self.sensitivity.relation is not self.stated.relation:
-            raise InvalidInput("relation", self.sensitivity.relation.value, f"the claim's, {self.stated.relation}")
+        if self.sensitivity is not None:
+            require_same_neighbours("the claim", self.stated.neighbours, "the sensitivity", self.sensitivity.neighbours)
 
     @property
     def claim(self) -> Claim:
         return self.stated
 
     @property
-    def relation(self) -> Any:
-        return self.stated.relation
+    def neighbours(self) -> Neighbours:
+        return self.stated.neighbours
 
     @property
     def places(self) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from epsilometer import validate
-from epsilometer.claims import CurveClaim, Floats, Relation
+from epsilometer.claims import CurveClaim, Floats, Neighbours
 from epsilometer.mechanisms.mechanism import Mechanism, positive_epsilon, profile
 from epsilometer.mechanisms.sensitivity import UNIT, Sensitivity, numbers
 
@@ -44,7 +44,7 @@ class Exponential(Mechanism):
 
     @property
     def claim(self) -> CurveClaim:
-        return bounded_range_curve(self.epsilon, self.relation, self.describe())
+        return bounded_range_curve(self.epsilon, self.neighbours, self.describe())
 
     @property
     def rate(self) -> float:
@@ -87,12 +87,12 @@ class Exponential(Mechanism):
         return drawn
 
 
-def bounded_range_curve(epsilon: float, relation: Relation, name: str) -> CurveClaim:
+def bounded_range_curve(epsilon: float, neighbours: Neighbours, name: str) -> CurveClaim:
     """What holds if log-probabilities of all outputs move within a range of ε, whatever its place.
 
     The worst pair has two losses, t and t − ε, and t = (ε + ε')/2 is the worst t at ε'.
     """
-    return profile(epsilon, lambda e: np.expm1((e - epsilon) / 2.0) ** 2 / -np.expm1(-epsilon), relation, name)
+    return profile(epsilon, lambda e: np.expm1((e - epsilon) / 2.0) ** 2 / -np.expm1(-epsilon), neighbours, name)
 
 
 def one_item_profit(offers: ArrayLike, prices: ArrayLike) -> Floats:

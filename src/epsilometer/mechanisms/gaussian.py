@@ -53,7 +53,7 @@ class Gaussian(Mechanism):
 
     @property
     def claim(self) -> GaussianClaim:
-        return GaussianClaim(self.sensitivity.amount / self.noise_std, self.relation)
+        return GaussianClaim(self.sensitivity.amount / self.noise_std, self.relation, self.unit)
 
     def describe(self) -> str:
         return f"Gaussian mechanism (σ = {self.noise_std:.4g} for Δ = {self.sensitivity.amount:g})"

@@ -50,4 +50,4 @@ class Laplace(Mechanism):
 
 def laplace_curve(epsilon: float, sensitivity: Sensitivity, name: str) -> CurveClaim:
     """What Laplace noise of scale Δ/ε promises."""
-    return profile(epsilon, lambda e: -np.expm1((e - epsilon) / 2.0), sensitivity.relation, name)
+    return profile(epsilon, lambda e: -np.expm1((e - epsilon) / 2.0), sensitivity.neighbours, name)

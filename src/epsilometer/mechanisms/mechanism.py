@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer import validate
-from epsilometer.claims import Claim, CurveClaim, Floats, Relation
+from epsilometer.claims import Claim, CurveClaim, Floats
 from epsilometer.mechanisms.sensitivity import Sensitivity, numbers
+from epsilometer.neighbours import Neighbours, Relation
 
 GRID = 20  # outputs are multiples of a power of two about 2^-20 of the noise's scale
 POINTS = 200  # of a privacy profile
@@ -52,8 +53,17 @@ class Mechanism(ABC):
         return Domain()
 
     @property
+    def neighbours(self) -> Neighbours:
+        """Of which values it makes a promise."""
+        return self.sensitivity.neighbours
+
+    @property
     def relation(self) -> Relation:
-        return self.sensitivity.relation
+        return self.neighbours.relation
+
+    @property
+    def unit(self) -> str:
+        return self.neighbours.unit
 
     def accept(self, value: Any) -> Floats:
         """The value as numbers, if the mechanism takes it."""
@@ -82,9 +92,9 @@ def positive_epsilon(value: float) -> float:
     return validate.real("epsilon", value, above=0, remedy="a mechanism needs a finite ε > 0")
 
 
-def profile(epsilon: float, delta_at: Any, relation: Relation, name: str) -> CurveClaim:
+def profile(epsilon: float, delta_at: Any, neighbours: Neighbours, name: str) -> CurveClaim:
     """The curve of a mechanism with δ(ε') = `delta_at(ε')` for ε' from 0 to ε, and 0 at ε."""
     grid = np.linspace(0.0, epsilon, POINTS)
     deltas = np.clip(delta_at(grid), 0.0, 1.0)
     deltas[-1] = 0.0
-    return CurveClaim(tuple(grid.tolist()), tuple(deltas.tolist()), relation, name)
+    return CurveClaim(tuple(grid.tolist()), tuple(deltas.tolist()), neighbours.relation, name, neighbours.unit)

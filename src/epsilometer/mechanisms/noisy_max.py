@@ -47,7 +47,7 @@ class ReportNoisyMax(Mechanism):
 
     @property
     def claim(self) -> PointClaim:
-        return PointClaim(self.epsilon, 0.0, self.relation)
+        return PointClaim(self.epsilon, 0.0, self.relation, self.unit)
 
     def accept(self, value: ArrayLike) -> Floats:
         return numbers("scores", value, vector=True)

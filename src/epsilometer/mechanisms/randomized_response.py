@@ -43,7 +43,7 @@ class RandomizedResponse(Mechanism):
     @property
     def claim(self) -> CurveClaim:
         apart = self.truth * -math.expm1(-self.epsilon)
-        return CurveClaim((0.0, self.epsilon), (apart, 0.0), self.relation, self.describe())
+        return CurveClaim((0.0, self.epsilon), (apart, 0.0), self.relation, self.describe(), self.unit)
 
     @property
     def domain(self) -> Domain:

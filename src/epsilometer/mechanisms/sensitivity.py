@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epsilometer import validate
-from epsilometer.claims import Floats, Relation
+from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.neighbours import Neighbours, Relation, SpeaksOfNeighbours
 
 NORMS = {
     "l1": "the sum of all changes",
@@ -20,9 +21,9 @@ NORMS = {
 _STRICTER = {"l1": ("l1",), "l2": ("l1", "l2"), "linf": ("l1", "l2", "linf"), "records": ("records",)}
 
 
-@dataclass(frozen=True)
-class Sensitivity:
-    """What one record can change: the most that neighbours differ by, in a norm, under a relation.
+@dataclass(frozen=True, repr=False)
+class Sensitivity(SpeaksOfNeighbours):
+    """What one record (or user, or other unit) can change: the most that neighbours differ by, in a norm.
 
     >>> Sensitivity(1.0, "l1").distance([0, 2], [1, 2])
     1.0
@@ -31,13 +32,20 @@ class Sensitivity:
     amount: float
     norm: str = "l1"
     relation: Relation = Relation.ADD_REMOVE
+    unit: str = Neighbours.unit
 
     def __post_init__(self) -> None:
-        remedy = "the most that one record can change the value"
+        remedy = f"the most that one {self.unit} can change the value"
         validate.real("sensitivity", self.amount, above=0, remedy=remedy)
         if self.norm not in NORMS:
             raise unknown_name("norm", self.norm, NORMS)
-        object.__setattr__(self, "relation", Relation.of(self.relation))
+        self._settle_neighbours()
+
+    def __repr__(self) -> str:
+        """Plans of mechanisms are known by it, so it says of units what these say."""
+        unit = {key: value for key, value in self.neighbours.identity().items() if key == "unit"}
+        shown = {"amount": self.amount, "norm": self.norm, "relation": self.relation, **unit}
+        return f"Sensitivity({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     @classmethod
     def of(cls, given: Sensitivity | float, norm: str) -> Sensitivity:
@@ -64,13 +72,13 @@ class Sensitivity:
         return float(np.linalg.norm(change, {"l1": 1, "l2": 2, "linf": np.inf}[self.norm]))
 
     def require_neighbours(self, one: ArrayLike, other: ArrayLike) -> None:
-        """Refuse values that no one record could turn into each other."""
+        """Refuse values that no one unit could turn into each other."""
         apart = self.distance(one, other)
         if apart == 0:
             raise InvalidInput("neighbours", "two equal values", "values that differ", "equal ones tell nothing")
         if apart > self.amount * (1.0 + 1e-9):
             expected = f"at most the sensitivity, {self.amount:g} in {self.norm}"
-            raise InvalidInput("distance of neighbours", apart, expected, "give values that one record can cause")
+            raise InvalidInput("distance of neighbours", apart, expected, f"give values that one {self.unit} can cause")
 
 
 UNIT = {norm: Sensitivity(1.0, norm) for norm in NORMS}

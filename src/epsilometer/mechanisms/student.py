@@ -63,11 +63,11 @@ class Student(Mechanism):
     def claim(self) -> CurveClaim:
         pure = self.pure_epsilon
         if self.entries == 1:
-            return profile(pure, self._exact, self.relation, self.describe())
+            return profile(pure, self._exact, self.neighbours, self.describe())
         mixed = self._step.claim()
         points = [point for point in zip(mixed.epsilons, mixed.deltas, strict=True) if point[0] < pure]
         epsilons, deltas = zip(*points, (pure, 0.0), strict=True)
-        return CurveClaim(epsilons, deltas, self.relation, self.describe())
+        return CurveClaim(epsilons, deltas, self.relation, self.describe(), self.unit)
 
     def _exact(self, epsilons: Floats) -> Floats:
         """δ(ε) = P(A) − e^ε Q(A) of one number, A being where P's density is over e^ε times Q's: an interval.

@@ -179,7 +179,8 @@ def _theory(plan: MembershipPlan, delta: float) -> UpperBound | None:
         return None
     mechanism, promise = plan.training.mechanism, plan.training.promise
     if mechanism is None and promise is not None:
-        return UpperBound(promise.epsilon_at(delta), delta, promise.relation, "its own proof", promise)
+        epsilon = promise.epsilon_at(delta)
+        return UpperBound(epsilon, delta, promise.relation, "its own proof", promise, unit=promise.unit)
     if mechanism is None or mechanism.noise_multiplier == 0:
         return None
     return account(mechanism, delta, Relation.ADD_REMOVE)

@@ -50,7 +50,8 @@ class Comparison:
         parts = [
             f"{what} ({', '.join(dict.fromkeys(values))})"
             for what, values in (
-                ("relation", [run.relation for run in self.runs]),
+                ("unit", [run.neighbours.unit for run in self.runs]),
+                ("relation", [run.neighbours.relation.value for run in self.runs]),
                 ("δ", [f"{run.delta:g}" for run in self.runs]),
             )
             if len(set(values)) > 1
@@ -109,7 +110,7 @@ class Comparison:
                     "trials": {"done": run.done, "of": run.total},
                     "claimed": run.claimed,
                     "delta": run.delta,
-                    "relation": run.relation,
+                    **run.neighbours.to_dict(),
                     "upper_bound": run.upper,
                     "lower_bound": run.lower,
                     "family_bound": run.family,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from epsilometer.errors import MALFORMED, EpsilometerError, InvalidInput
+from epsilometer.neighbours import Neighbours
 from epsilometer.runs import RESULTS, SqliteStore, StoredRun
 
 RUNNING, INTERRUPTED, FINISHED, STOPPED_EARLY = "running", "interrupted", "finished", "stopped early"
@@ -46,8 +47,8 @@ class KnownRun:
         return float((self.lower or {}).get("delta", self.plan["delta"]))
 
     @property
-    def relation(self) -> str:
-        return str(self.plan["claim"]["relation"])
+    def neighbours(self) -> Neighbours:
+        return Neighbours.read(self.plan["claim"])
 
     @property
     def adversary(self) -> str:
@@ -68,7 +69,7 @@ class KnownRun:
 
     def complete(self) -> KnownRun:
         """Itself, if it has what is told of every run: what is missing is missed here, where a file can be named."""
-        _ = self.delta, self.relation, self.adversary, self.outcome, self.certified
+        _ = self.delta, self.neighbours, self.adversary, self.outcome, self.certified
         return self
 
     @property

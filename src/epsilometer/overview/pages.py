@@ -68,7 +68,7 @@ def _facts(run: KnownRun) -> list[tuple[str, str]]:
         ("state", run.state),
         (run.counted, run.progress),
         ("adversary", run.adversary),
-        ("claimed", None if run.claimed is None else f"ε = {run.promise} at δ = {run.delta:g} ({run.relation})"),
+        ("claimed", None if run.claimed is None else f"ε = {run.promise} at δ = {run.delta:g} ({run.neighbours})"),
         ("theory", None if run.upper is None else f"ε ≤ {up(run.upper)}"),
         ("lower bound", None if run.proved is None else f"ε ≥ {down(run.proved)} ({lower['kind']})"),
         ("if it is DP-SGD", None if run.family in (None, run.proved) else f"ε ≥ {down(run.family)}"),

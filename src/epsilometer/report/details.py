@@ -78,12 +78,12 @@ def _means(result: AuditResult) -> list[dict[str, Any]]:
     plan, low = result.plan, result.lower_bound
     rows = []
     if low.kind is Kind.CERTIFIED:
-        least = PointClaim(low.epsilon, low.delta, low.relation)
+        least = PointClaim(low.epsilon, low.delta, low.relation, low.unit)
         label = f"the certified bound: ε = {down(low.epsilon)} (less is refuted)"
         rows.append(means(label, least, low.delta))
     promises = len(rows)
     # A curve allows far less than its point at one δ does: each column says which of the two it is.
-    point = PointClaim(plan.claimed_epsilon, plan.delta, plan.relation)
+    point = PointClaim(plan.claimed_epsilon, plan.delta, plan.relation, plan.claim.unit)
     if plan.claim.only_delta is not None:
         rows.append(means(f"the claim: ε = {point.epsilon:.4g}", plan.claim, plan.delta))
     else:
@@ -91,7 +91,7 @@ def _means(result: AuditResult) -> list[dict[str, Any]]:
         rows.append(means(f"of the claim, only its point: ε = {point.epsilon:.4g}", point, plan.delta))
     mechanism = plan.subject.mechanism
     if mechanism is not None and result.upper_bound is not None:
-        theory = curve(mechanism, plan.relation)
+        theory = curve(mechanism, plan.neighbours)
         if theory != plan.claim:
             label = f"theory, its whole curve (ε = {up(theory.epsilon_at(plan.delta))} at δ)"
             rows.append(means(label, theory, plan.delta))
@@ -120,7 +120,7 @@ def _accountants(result: AuditResult) -> list[dict[str, Any]]:
     mechanism = result.plan.subject.mechanism
     if mechanism is None:
         return []
-    found = compare(mechanism, result.plan.delta, result.plan.relation)
+    found = compare(mechanism, result.plan.delta, result.plan.neighbours)
     return [{"name": one.accountant, "epsilon": one.epsilon, "caveat": one.caveat} for one in found]
 
 

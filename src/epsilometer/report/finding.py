@@ -120,7 +120,7 @@ def question(plan: Plan) -> str:
 def finding_of(result: AuditResult, command: str = "") -> Finding:
     """What an audit has found; `command` is what would play it again."""
     plan, verdict = result.plan, result.verdict
-    claim = f"ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.relation}): {plan.claim.describe()}"
+    claim = f"ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.neighbours}): {plan.claim.describe()}"
     return Finding(
         name=plan.subject.describe().split(",")[0],
         key=question(plan),

@@ -96,8 +96,7 @@ def meaning(verdict: str | None, sure: float) -> str:
 
 def quoted(lower: LowerBound) -> str:
     """The number with all that it needs to be true; rounded down, so that it stays true."""
-    group = f", groups of {lower.group_size}" if lower.group_size > 1 else ""
-    at = f"at δ = {lower.delta:g} ({lower.relation}{group})"
+    at = f"at δ = {lower.delta:g} ({lower.neighbours.in_groups(lower.group_size)})"
     sure = confidence(lower.confidence)
     if lower.kind is Kind.ESTIMATE:
         return f"nothing: ε ≈ {down(lower.epsilon)} {at} is an estimate, which may be too high"

@@ -19,7 +19,7 @@ def job_summary(finding: Finding) -> str:
 def model_card(finding: Finding) -> str:
     """What belongs into a model card: claim, residual risk, what an attack has shown, by whom, and how it was done."""
     low, upper = finding.lower, None if finding.upper_epsilon is None else finding.theory
-    shown = f"{finding.proved} at δ = {low.delta:g} ({low.relation}), {low.kind}"
+    shown = f"{finding.proved} at δ = {low.delta:g} ({low.neighbours}), {low.kind}"
     rows: list[tuple[str, str | None]] = [
         *(("FAULT INJECTED", fault) for fault in finding.faults),
         ("claimed", finding.claim),

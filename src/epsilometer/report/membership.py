@@ -40,7 +40,7 @@ def membership_headline(result: MembershipResult) -> Headline:
     if bound is None:
         second = f"{NO_EPSILON[0].upper()}{NO_EPSILON[1:]}."
         return Headline(None, (first, second), rates)
-    epsilon = f"ε ≥ {down(bound.epsilon)} at δ = {bound.delta:g} ({bound.relation}; {sure})"
+    epsilon = f"ε ≥ {down(bound.epsilon)} at δ = {bound.delta:g} ({bound.neighbours}; {sure})"
     by = next(one.name for one in result.attacks if one.bound is bound)
     second = f"Fair coins decided who was in, so {by} certifies {epsilon}. {NOT_ALL}."
     if result.theory is not None and bound.epsilon > result.theory.epsilon:

@@ -16,6 +16,7 @@ from epsilometer.bounds import METHODS, EProcess
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import KINDS, Trial, toss_coins
+from epsilometer.neighbours import Neighbours
 from epsilometer.runs import Results, StoredRun
 from epsilometer.runs.atomic_files import write_whole
 from epsilometer.runs.scores import OF_A_STORE, require_scores
@@ -78,7 +79,7 @@ def judged_again(target: Path, run: StoredRun) -> str:
     one_run = not kind.independent
     words = ["epsilometer", "bound", *(["--in-order", "--one-run"] if one_run else []), str(target)]
     words += ["--delta", f"{plan['delta']:g}", "--confidence", f"{plan['confidence']:g}"]
-    words += ["--relation", plan["claim"]["relation"]]
+    words += [word for key, value in Neighbours.read(plan["claim"]).identity().items() for word in (f"--{key}", value)]
     guesses = plan["method"].get("guesses")
     if isinstance(guesses, dict):  # all were guessed, by a threshold
         words += ["--threshold", repr(guesses["value"])]

@@ -117,7 +117,7 @@ def _trials(count: int) -> str:
 
 
 def _plan_rows(plan: Plan) -> list[Row]:
-    claim = f"ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.relation}): {plan.claim.describe()}"
+    claim = f"ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.neighbours}): {plan.claim.describe()}"
     attack = f"{plan.adversary.describe()}: {plan.adversary.needs}"
     return [
         (plan.subject.noun, plan.subject.describe()),

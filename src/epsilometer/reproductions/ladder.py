@@ -89,7 +89,7 @@ def ladder_headline(plan: Plan, rows: Sequence[Row]) -> Headline:
     theory = theory_of(plan.upper_bound)
     if best is None:
         return Headline(verdict, (f"{verdict}: {first}.", f"Nothing is certified; {theory}."), "nothing")
-    quote = certified(float(best.details["together"]), f"at δ = {plan.delta:g} ({plan.relation})", sure)
+    quote = certified(float(best.details["together"]), f"at δ = {plan.delta:g} ({plan.neighbours})", sure)
     return Headline(verdict, (f"{verdict}: {first}.", f"Quote {quote}, by {best.cell['adversary']}; {theory}."), quote)
 
 
@@ -129,7 +129,7 @@ def climb(
         "method": bound.method,
         "trials": chosen.planned_trials,
         "delta": plan.delta,
-        "relation": plan.relation.value,
+        **plan.neighbours.to_dict(),
         "confidence": plan.confidence,
         "seed": plan.seed,
         "plan_sha256": chosen.fingerprint(),
@@ -190,5 +190,7 @@ def _draw(plan: Plan, rows: Sequence[Row]) -> Figure:
     assert theory is not None  # of the own DP-SGD there always is one
     drawn = Ladder(training.mechanism.describe(), theory.epsilon, tuple(rungs(rows)))
     what = f"{training.recipe.model} on {training.data.name}"
-    how = f"{plan.planned_trials} trials per world, {confidence(plan.confidence)}, δ = {plan.delta:g}, {plan.relation}"
+    how = (
+        f"{plan.planned_trials} trials per world, {confidence(plan.confidence)}, δ = {plan.delta:g}, {plan.neighbours}"
+    )
     return Grid(f"What each power adds: {what}", (drawn,), how)

@@ -218,9 +218,9 @@ def _about(plans: Sequence[_Planned]) -> str:
 
 
 def _incomparable(plans: Sequence[Plan]) -> str:
-    if len({(plan.relation, plan.delta) for plan in plans}) == 1:
+    if len({(plan.neighbours, plan.delta) for plan in plans}) == 1:
         return ""
-    return "Rows with another relation or δ are not comparable: no ε of theirs may be held against the others'."
+    return "Rows with another unit, relation or δ are not comparable: no ε of theirs may be held against the others'."
 
 
 def _where(cell: Cell) -> str:
@@ -280,7 +280,7 @@ def _measure(plans: Mapping[str, _Planned], cell: Cell, session: Session) -> Row
             "method": bound.method,
             "trials": plan.planned_trials,
             "delta": plan.delta,
-            "relation": plan.relation.value,
+            **plan.neighbours.to_dict(),
             "confidence": plan.confidence,
             "seed": plan.seed,
             "directory": None if where is None else where.name,

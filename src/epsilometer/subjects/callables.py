@@ -22,6 +22,7 @@ from epsilometer.accounting import DpSgd
 from epsilometer.data import Dataset
 from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
 from epsilometer.isolation import LATE, Isolation
+from epsilometer.neighbours import RECORD, Neighbours, as_unit
 from epsilometer.subjects.access import Access, Controls, Sees
 from epsilometer.subjects.entry import Entry, can_start_processes, entry_of
 from epsilometer.subjects.released import SCORED, Released, explained
@@ -54,7 +55,8 @@ class CallableTraining(Subject):
     `train(data, seed)` gets `Records` (x, y) and a whole number below 2³², and returns a model: a torch module, an
     estimator of scikit-learn's kind, a function from records to outputs, or anything that `score(model, (x, y))` can
     judge (higher: more like a member). `arguments` are passed on by name. `stated` is what the training says of itself,
-    if it is DP-SGD: an accountant then says what it promises. Python's, numpy's and torch's global generators are
+    if it is DP-SGD: an accountant then says what it promises. `unit` is what one row of the data is: a record, or all
+    that a user has. Python's, numpy's and torch's global generators are
     seeded before each training, for functions that do not look at their seed.
     """
 
@@ -66,8 +68,10 @@ class CallableTraining(Subject):
     time_limit: float | None = None  # seconds for one training
     deterministic: bool = True  # given its seed; if not, no trial can be played again to see whether state is kept
     stated: DpSgd | None = None
+    unit: str = RECORD
 
     def __post_init__(self) -> None:
+        as_unit(self.unit)
         if self.isolation not in ISOLATIONS:
             raise unknown_name("isolation", self.isolation, ISOLATIONS)
         if self.time_limit is not None:
@@ -100,7 +104,7 @@ class CallableTraining(Subject):
 
     def describe(self) -> str:
         said = "" if self.stated is None else f", which says: {self.stated.describe()}"
-        return f"{self._name} on {self.data.name} ({len(self.data)} records){said}"
+        return f"{self._name} on {self.data.name} ({Neighbours(self.unit).counted(len(self.data))}){said}"
 
     @property
     def _name(self) -> str:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from epsilometer.accounting import DpSgd
-from epsilometer.claims import Claim, Floats, require_same_relation
+from epsilometer.claims import Claim, Floats
 from epsilometer.data import RegressionData
 from epsilometer.mechanisms.erm import SOUND, Flaws, OutputPerturbation, PrivateErm
+from epsilometer.neighbours import require_same_neighbours
 from epsilometer.seeds import Words, words_of
 from epsilometer.subjects.access import Access, Controls, Sees
 from epsilometer.subjects.private_ridge import Coefficients
@@ -60,7 +61,7 @@ class ErmTraining(Subject):
         return DpSgd(sample_rate=1.0, noise_multiplier=2.0 * self.erm.noise_std(n) / self.erm.sensitivity(n), steps=1)
 
     def require_claim(self, claim: Claim) -> None:
-        require_same_relation("the claim", claim.relation, "private ERM", self.erm.relation)
+        require_same_neighbours("the claim", claim.neighbours, "private ERM", self.erm.relation)
 
     def injected(self) -> list[str]:
         return self.flaws.in_words()

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epsilometer.accounting import DpSgd
-from epsilometer.claims import Claim, Floats, require_same_relation
+from epsilometer.claims import Claim, Floats
 from epsilometer.data import RegressionData
 from epsilometer.mechanisms import PrivateRidge, proved_sensitivity
+from epsilometer.neighbours import require_same_neighbours
 from epsilometer.seeds import words_of
 from epsilometer.subjects.access import Access, Controls, Sees
 from epsilometer.subjects.dp_sgd import Faults
@@ -57,7 +58,7 @@ class RidgeTraining(Subject):
         return f"its sensitivity {self.ridge.sensitivity:.4g} is not proved for {len(self.data) + 1} records"
 
     def require_claim(self, claim: Claim) -> None:
-        require_same_relation("the claim", claim.relation, "private ridge regression", self.ridge.relation)
+        require_same_neighbours("the claim", claim.neighbours, "private ridge regression", self.ridge.relation)
 
     def injected(self) -> list[str]:
         return self.faults.in_words()

@@ -13,11 +13,12 @@ import numpy as np
 
 from epsilometer import validate
 from epsilometer.accounting import DpSgd
-from epsilometer.claims import Claim, Floats, Relation, require_same_relation, sensitivity
+from epsilometer.claims import Claim, Floats
 from epsilometer.errors import EpsilometerError, InvalidInput, one_line
 from epsilometer.isolation import Isolation
 from epsilometer.mechanisms import CallableMechanism, Gaussian, Mechanism
 from epsilometer.mechanisms.callables import as_rows
+from epsilometer.neighbours import Neighbours, Relation, require_same_neighbours, sensitivity
 from epsilometer.subjects.access import Access, Controls, Sees
 from epsilometer.subjects.callables import TrainingFailed
 from epsilometer.subjects.entry import Entry, can_start_processes, entry_of
@@ -90,7 +91,7 @@ class Releases(Subject):
     def _require_neighbours(self, one: Any, other: Any) -> None:
         mechanism = self.released
         if isinstance(mechanism, CallableMechanism) and mechanism.sensitivity is None:
-            require_data_sets(one, other, mechanism.relation)
+            require_data_sets(one, other, mechanism.neighbours)
             return
         values = (mechanism.accept(value) for value in (one, other))
         mechanism.sensitivity.require_neighbours(*values)
@@ -99,6 +100,10 @@ class Releases(Subject):
     def _function(self) -> Any:
         """The user's own, if it is one."""
         return self.released.function if isinstance(self.released, CallableMechanism) else None
+
+    @property
+    def unit(self) -> str:
+        return self.released.unit
 
     @property
     def safeguards(self) -> Isolation:
@@ -124,7 +129,7 @@ class Releases(Subject):
         return None if self.fault or self._function is not None else self.released.claim
 
     def require_claim(self, claim: Claim) -> None:
-        require_same_relation("the claim", claim.relation, "the mechanism", self.released.relation)
+        require_same_neighbours("the claim", claim.neighbours, "the mechanism", self.released.neighbours)
 
     def injected(self) -> list[str]:
         return [self.fault] if self.fault else []
@@ -193,14 +198,15 @@ def as_written(value: Floats) -> Any:
     return value.tolist() if len(value) > 1 else float(value[0])
 
 
-def require_data_sets(one: Any, other: Any, relation: Relation) -> None:
-    """Refuse data sets (lists of records) that differ in more than one record."""
+def require_data_sets(one: Any, other: Any, neighbours: Neighbours) -> None:
+    """Refuse data sets (lists of records, or of other units) that differ in more than one of them."""
+    relation, units = neighbours.relation, neighbours.units
     if not (isinstance(one, list) and isinstance(other, list)):
-        remedy = "state a sensitivity for values that are not lists of records"
-        raise InvalidInput("neighbours", [one, other], "two lists of records", remedy)
+        remedy = f"state a sensitivity for values that are not lists of {units}"
+        raise InvalidInput("neighbours", [one, other], f"two lists of {units}", remedy)
     counts = [Counter(json.dumps(record, sort_keys=True) for record in data) for data in (one, other)]
     gone, come = (sum((counts[i] - counts[1 - i]).values()) for i in (0, 1))
     allowed = {(0, 1), (1, 0)} if relation is Relation.ADD_REMOVE else {(1, 1)}
     if (gone, come) not in allowed:
         expected = "one to be added or removed" if relation is Relation.ADD_REMOVE else "one to be replaced"
-        raise InvalidInput("neighbours", f"{gone} records gone and {come} new", f"{expected} ({relation})")
+        raise InvalidInput("neighbours", f"{gone} {units} gone and {come} new", f"{expected} ({neighbours})")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from epsilometer.accounting import DpSgd
 from epsilometer.claims import Claim, Floats, Relation
 from epsilometer.isolation import Isolation
+from epsilometer.neighbours import RECORD
 from epsilometer.subjects.access import Access
 from epsilometer.training import Array, Labels, Poisoner
 
@@ -134,6 +135,11 @@ class Subject(ABC):
         self, data: Any, seeds: Sequence[np.random.SeedSequence], *, noiseless: bool = False
     ) -> Sequence[Model]:
         """Models that an adversary trains for itself; without noise, if it asks for that and knows how."""
+
+    @property
+    def unit(self) -> str:
+        """What one row of its data is, all that a game puts in or leaves out: a record, a user, another word."""
+        return RECORD
 
     @property
     def mechanism(self) -> DpSgd | None:

@@ -1,8 +1,8 @@
 """What every adversary and every method must keep to, as tests that people can run on their own.
 
 They are short, and find what would spoil an audit: scores that depend on anything but the trial, a relation or a number
-of records that is not the stated one, an accusation where nothing leaks. They do not prove that a bound covers: for
-that see tests/statistical in Epsilometer's sources.
+of records that is not the stated one, a bound that forgets its unit, an accusation where nothing leaks. They do not
+prove that a bound covers: for that see tests/statistical in Epsilometer's sources.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def check_adversary(
     assert pickle.loads(pickle.dumps(adversary)) == adversary, "an adversary can be sent to another process"
     chosen = small_training() if subject is None else subject
     for relation in relations:
-        plan = Plan(chosen, PointClaim(1.0, 1e-5, Relation.of(relation)), 1e-5, adversary, trials=2, seed=11)
+        plan = Plan(
+            chosen, PointClaim(1.0, 1e-5, Relation.of(relation), chosen.unit), 1e-5, adversary, trials=2, seed=11
+        )
         _check_purity(plan)
         if adversary.evidence_type.independent:
             _check_worlds(plan)
@@ -66,15 +68,19 @@ def check_method(method: Method) -> None:
         bound = method.bound(shown, delta=delta, confidence=0.95)
         assert isinstance(bound, LowerBound), "bound gives a LowerBound"
         assert bound.epsilon >= 0, "ε is a number from 0 on"
-        assert (bound.delta, bound.confidence, bound.relation) == (delta, 0.95, shown.relation)
+        assert (bound.delta, bound.confidence) == (delta, 0.95)
+        assert bound.neighbours == shown.neighbours, "a bound has relation and unit of its evidence"
         if 0 < bound.epsilon < np.inf:
-            below, above = (PointClaim(factor * bound.epsilon, delta, shown.relation) for factor in (0.9, 1.2))
+            below, above = (
+                PointClaim(factor * bound.epsilon, delta, shown.relation, shown.unit) for factor in (0.9, 1.2)
+            )
             assert method.test(shown, below, confidence=0.95).refuted, "what is well below the bound is refuted"
             assert not method.test(shown, above, confidence=0.95).refuted, "what is above the bound is not"
         more = method.bound(shown, delta=delta, confidence=0.99)
         assert more.epsilon <= bound.epsilon + 1e-9, "more confidence gives a smaller bound"
+    silent = PointClaim(0.0, unit=shown.unit)
     accused = sum(
-        method.test(_evidence(method, rng, apart=0.0), PointClaim(0.0), confidence=1 - ALPHA).refuted for _ in range(20)
+        method.test(_evidence(method, rng, apart=0.0), silent, confidence=1 - ALPHA).refuted for _ in range(20)
     )
     assert accused == 0, f"{accused} of 20 audits of chance refuted ε = 0 at α = {ALPHA}"
 
@@ -122,13 +128,14 @@ def _check_silence(plan: Plan) -> None:
     trials = [(OUT, index) for index in range(2 * NULL_TRIALS)]
     parties = game.parties([OUT for _ in trials], seeds, seeds)
     scores = np.concatenate(plan.observe(game, trials, parties, seeds))
-    runs = PairedRuns(scores[::2], scores[1::2], plan.relation)
-    test = ExactRank().test(runs, PointClaim(0.0, 0.0, plan.relation), confidence=1 - ALPHA, direction="either")
+    runs = PairedRuns(scores[::2], scores[1::2], plan.neighbours)
+    silent = PointClaim(0.0, 0.0, runs.relation, runs.unit)
+    test = ExactRank().test(runs, silent, confidence=1 - ALPHA, direction="either")
     assert not test.refuted, "scores tell two halves of the same world apart"
 
 
 def _evidence(method: Method, rng: np.random.Generator, apart: float) -> PairedRuns | OneRun:
     if method.evidence_type is OneRun:
         member = rng.random(1000) < 0.5
-        return OneRun(rng.normal(size=1000) + apart * member, member)
-    return PairedRuns(rng.normal(size=500), rng.normal(apart, size=500))
+        return OneRun(rng.normal(size=1000) + apart * member, member, unit="user")
+    return PairedRuns(rng.normal(size=500), rng.normal(apart, size=500), unit="user")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from epsilometer.neighbours import RECORD, Neighbours, Relation
 from epsilometer.report.page import NOT_MEASURED, Block, Facts, Words
 from epsilometer.report.release import evidence, is_refused, residual_risk
 from epsilometer.rounding import up
 
 Document = dict[str, Any]
 _RELATIONS = {
-    "add-remove": "add or remove: one data set has a record that the other lacks",
-    "replace": "replace: one record has another value",
-    "zero-out": "zero-out: one record is replaced by one that contributes nothing",
+    Relation.ADD_REMOVE: "add or remove: one data set has one {unit} more than the other",
+    Relation.REPLACE: "replace: one {unit} has another value",
+    Relation.ZERO_OUT: "zero-out: one {unit} is replaced by one that contributes nothing",
 }
 
 
@@ -34,13 +35,14 @@ def _nist(document: Document) -> list[tuple[str, str]]:
     accountant = NOT_MEASURED + ": it is not stated how much noise is added to what"
     if upper is not None:
         accountant = f"{upper['accountant']}: {_upper(document)}, for sampling and noise as stated"
-    group = low["group_size"]
+    group, said = low["group_size"], Neighbours.read(plan["claim"])
     return [
         ("claim, as a curve", f"{form}: {document['claim_words']}"),
         ("claim, as a point", f"ε = {up(float(claim['epsilon']))} at δ = {claim['delta']:g}"),
-        ("unit of privacy", "one record of the data" + (f"; worlds of the audit differ in {group}" if group > 1 else "")
-         + ". A person with several records is protected less."),
-        ("relation between neighbours", _RELATIONS[plan["claim"]["relation"]]),
+        ("unit of privacy", f"one {said.unit} of the data"
+         + (f"; worlds of the audit differ in {said.counted(group)}" if group > 1 else "")
+         + f". A person {with_several(said)} is protected less."),
+        ("relation between neighbours", _RELATIONS[said.relation].format(unit=said.unit)),
         ("trust model", "central: whoever trains sees all records. Attackers see what the threat model above says."),
         ("mechanism", document["training"]),
         ("accountant and its assumptions", accountant),
@@ -77,13 +79,24 @@ def _upper(document: Document) -> str | None:
     return f"ε ≤ {up(float(upper['epsilon']))} at δ = {upper['delta']:g}{caveat}"
 
 
+def with_several(said: Neighbours) -> str:
+    """Of whom the promise does not speak, since more than one unit is theirs."""
+    return "with several records" if said.unit == RECORD else f"behind several {said.units}"
+
+
+def audience(document: Document) -> str:
+    """Whom the promise protects, as headings call it: a person, by whose record; or one of another unit."""
+    unit = Neighbours.read(document["plan"]["claim"]).unit
+    return "a person" if unit == RECORD else f"one {unit}"
+
+
 def _gdpr(document: Document) -> list[tuple[str, str]]:
     return [
         ("(a) the processing and its purposes", f"{document['training']}; purposes: for the controller to describe"),
         ("(b) necessity and proportionality", f"{NOT_MEASURED}; for the controller to assess"),
         ("(c) risks to rights and freedoms", "that others learn whether, and with what, a person is in the data. "
          f"How much at most: {residual_risk(_upper(document), document['verdict'])}. Evidence: "
-         f"{evidence(document['quote'])}. What ε means for a person is in the section of that name."),
+         f"{evidence(document['quote'])}. What ε means for {audience(document)} is in the section of that name."),
         ("(d) measures and safeguards", "differential privacy as claimed: ε = "
          f"{up(float(document['claim']['epsilon']))} at "
          f"δ = {document['claim']['delta']:g}; this audit: {document['verdict']}"

@@ -8,7 +8,8 @@ from typing import Any
 
 from epsilometer.figures import Table
 from epsilometer.figures.figure import number
-from epsilometer.report.kinds.assessment import assessment
+from epsilometer.neighbours import RECORD, Neighbours
+from epsilometer.report.kinds.assessment import assessment, audience, with_several
 from epsilometer.report.kinds.shared import every_setting, figures_in, reproducing, yes
 from epsilometer.report.kinds.worked_example import worked_example
 from epsilometer.report.page import NOT_MEASURED, Block, Drawn, Facts, Numbers, Page, Points, Section, Words
@@ -23,7 +24,7 @@ LIMITS = (
     "What was played is one adversary against one training on one data set. Others may find more.",
     "The claim is about every pair of neighbouring data sets; one pair was tried.",
     "The verdict may accuse a training that keeps its claim, with probability 1 − confidence at most, for each audit.",
-    "Nothing here speaks of what happens to records before or after training, or of people with several records.",
+    "Nothing here speaks of what happens to records before or after training, or of people {with_several}.",
 )
 
 
@@ -31,9 +32,10 @@ def page(document: Document) -> Page:
     figures = figures_in(document)
     subject = document["plan"].get("subject", {})
     mechanism = subject.get("kind") == "releases"
+    said = Neighbours.read(document["plan"]["claim"])
     sections = [
         Section("At a glance", [Drawn(figures["scale"]), *_facts(document)]),
-        Section("What it means for a person", _person(document)),
+        Section(f"What it means for {audience(document)}", _person(document)),
         Section("The attack", [Drawn(figures["scores"]), *_attack(document)]),
         Section("What the claim allows", [Drawn(figures["trade-off"])]),
         *([Section("As trials came in", [Drawn(figures["path"])])] if "path" in figures else []),
@@ -44,7 +46,7 @@ def page(document: Document) -> Page:
         Section("Accountants", _accountants(document)),
         Section("How the bound was computed", worked_example(document)),
         Section("For an impact assessment", assessment(document)),
-        Section("Limits", [Points(LIMITS)]),
+        Section("Limits", [Points([words.format(with_several=with_several(said)) for words in LIMITS])]),
         Section("Everything that decides the result", [*every_setting(document), *reproducing(document)]),
     ]
     return Page(
@@ -77,9 +79,10 @@ def _facts(document: Document) -> list[Block]:
 
 
 def _person(document: Document) -> list[Block]:
-    measured = document["attack"]
+    measured, unit = document["attack"], Neighbours.read(document["plan"]["claim"]).unit
+    whose = "one person's record was used" if unit == RECORD else f"one {unit} is in the data, with all that is theirs"
     blocks: list[Block] = [
-        Words("An attacker sees the outcome and asks whether one person's record was used."),
+        Words(f"An attacker sees the outcome and asks whether {whose}."),
         *_best_possible(document),
     ]
     if measured is not None:

@@ -6,6 +6,7 @@ import shlex
 from typing import Any
 
 from epsilometer.figures import Figure, Table
+from epsilometer.neighbours import Neighbours
 from epsilometer.report.kinds.shared import figures_in, flat, told
 from epsilometer.report.page import Block, Code, Drawn, Facts, Numbers, Page, Points, Section, Words
 from epsilometer.rounding import down, up
@@ -86,4 +87,4 @@ def _epsilon(found: Document | None) -> list[Block]:
 
 def _at(epsilon: str, bound: Document) -> str:
     how = bound.get("accountant") or f"{100 * bound['confidence']:.10g} % confidence"
-    return f"ε {epsilon} at δ = {bound['delta']:g} ({bound['relation']}), {how}"
+    return f"ε {epsilon} at δ = {bound['delta']:g} ({Neighbours.read(bound)}), {how}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from epsilometer.bounds import clopper_pearson
 from epsilometer.evidence import Counts
+from epsilometer.neighbours import Neighbours
 from epsilometer.report.page import Block, Code, Facts, Points, Words
 from epsilometer.rounding import down
 
@@ -48,7 +49,7 @@ def _rows(document: Document) -> list[tuple[str, str]]:
         ("method", low["method"]),
         ("rests on", document["proof"]),
         ("says member if", str(low.get("member_if") or "–").replace("threshold", f"{low.get('threshold')}")),
-        ("records in which worlds differ", str(low["group_size"])),
+        (f"{Neighbours.read(low).units} in which worlds differ", str(low["group_size"])),
     ]
     if "p_value" in low and low["p_value"] is not None:
         rows.append(("probability of as much at the bound", f"{low['p_value']:.4g} at most"))
@@ -58,10 +59,11 @@ def _rows(document: Document) -> list[tuple[str, str]]:
 def _checked(document: Document, counts: dict[str, Any]) -> list[Block]:
     """A simpler bound from the same counts, which anybody can compute."""
     low, found = document["lower_bound"], Counts(**counts, group_size=document["lower_bound"]["group_size"])
+    unit = Neighbours.read(low).unit
     simple = clopper_pearson(found, delta=low["delta"], confidence=low["confidence"])
     alpha, proof = 1.0 - low["confidence"], simple.proof.to_dict()
     steps = [
-        f"Of {found.out_trials} trials without the record, {found.fp} say member: a rate of {found.fpr:.4f}.",
+        f"Of {found.out_trials} trials without the {unit}, {found.fp} say member: a rate of {found.fpr:.4f}.",
         f"Of {found.in_trials} trials with it, {found.fn} do not: a rate of {found.fnr:.4f}.",
         f"With probability {low['confidence']:.10g}, the true rates are at most {proof['fpr_high']:.4f} and "
         f"{proof['fnr_high']:.4f} (Clopper & Pearson, {alpha / 2:.4g} for each).",
@@ -86,10 +88,10 @@ def _checked(document: Document, counts: dict[str, Any]) -> list[Block]:
 
 def _command(document: Document) -> str:
     low, plan = document["lower_bound"], document["plan"]
-    relation = plan["claim"]["relation"]
+    said = " ".join(f"--{key} {value}" for key, value in Neighbours.read(plan["claim"]).identity().items())
     one_run = "" if document["independent"] else "--one-run --in-order "
     sequential = " --method eprocess --in-order" if plan["method"]["name"] == "eprocess" else ""
     if plan["evidence"] == "PerStep":
         return "# scores of single steps: no bound for runs takes them"
-    settings = f"--delta {low['delta']:g} --confidence {low['confidence']:.10g} --relation {relation}"
+    settings = f"--delta {low['delta']:g} --confidence {low['confidence']:.10g} {said}"
     return f"epsilometer bound {one_run}scores.csv {settings}{sequential}"
