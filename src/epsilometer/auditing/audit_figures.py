@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from epsilometer.accounting import curve
 from epsilometer.bounds import ErrorPair, Kind, Sequential, UnionBound, gaussian_strength
 from epsilometer.claims import Claim, PointClaim, StepClaim
 from epsilometer.data import Dataset
@@ -118,9 +117,7 @@ def _theory(result: AuditResult) -> Claim | None:
     comparable = isinstance(plan.claim, PointClaim) and result.evidence.independent
     if upper is None or upper.caveat or not comparable:
         return None
-    if plan.subject.mechanism is not None:
-        return curve(plan.subject.mechanism, plan.relation)
-    return plan.subject.promise
+    return plan.promise.curve(plan.relation)
 
 
 def _roc(pairs: PairedRuns) -> Curve:

@@ -11,7 +11,7 @@ import numpy as np
 
 import epsilometer.auditing.per_step  # noqa: F401  it registers its methods
 from epsilometer import validate
-from epsilometer.accounting import ACCOUNTANTS, LARGEST_EPSILON, UpperBound, account, calibrate, curve
+from epsilometer.accounting import ACCOUNTANTS, LARGEST_EPSILON, DpSgd, Promise, UpperBound, calibrate, curve
 from epsilometer.adversaries import ADVERSARIES, Adversary, Game
 from epsilometer.bounds import (
     METHODS,
@@ -91,6 +91,7 @@ class Plan(Fingerprinted):
         if not self.adversary.zeroes:
             self.subject.require_relation(self.claim.relation)
         self.subject.require_claim(self.claim)
+        self.promise.require(self.delta, self.relation, self.accountant)
 
     def _require_powers(self) -> None:
         """Nobody plays who needs more than the subject grants: better to say so before any training."""
@@ -118,18 +119,23 @@ class Plan(Fingerprinted):
         name = kind.usual_method if self.method is None else self.method.name
         known = METHODS.own.get(name)
         if known is not None and known.needs_mechanism and kind in known.evidence_type:
-            return known.method(Settings(mechanism=self._stepwise_mechanism()))  # the training says how steps compose
+            return known.method(Settings(mechanism=self._stated_steps()))  # the training says how steps compose
         if self.method is None:
             return default_method(kind, self.seed)
         if isinstance(self.method, EProcess):  # it may stop the audit, which only the trials' own order allows
             return replace(self.method, in_order=True)
         return self.method
 
-    def _stepwise_mechanism(self) -> Any:
-        if self.subject.mechanism is None:
+    def _stated_steps(self) -> DpSgd:
+        if self.promise.steps is None:
             expected = "a training that says its sample rate, noise and steps, which an accountant adds up"
             raise InvalidInput("subject", self.subject.describe(), expected, "use another adversary")
-        return self.subject.mechanism
+        return self.promise.steps
+
+    @property
+    def promise(self) -> Promise:
+        """What the subject promises."""
+        return self.subject.promise
 
     @property
     def relation(self) -> Relation:
@@ -139,19 +145,13 @@ class Plan(Fingerprinted):
     def worlds(self) -> tuple[int, ...]:
         return self.adversary.evidence_type.worlds
 
-    @property
+    @functools.cached_property
     def upper_bound(self) -> UpperBound | None:
         """What theory promises for the subject, at the plan's δ and under the claim's relation; none if it says too
         little of itself."""
-        if self.subject.mechanism is None:
-            promise = self.subject.promise
-            if promise is None:
-                return None
-            return UpperBound(promise.epsilon_at(self.delta), self.delta, promise.relation, "its own proof", promise)
-        bound = account(self.subject.mechanism, self.delta, self.claim.relation, self.accountant)
-        return replace(bound, caveat=self.subject.caveat) if self.subject.caveat else bound
+        return self.promise.upper_bound(self.delta, self.relation, self.accountant)
 
-    @property
+    @functools.cached_property
     def claimed_epsilon(self) -> float:
         """ε of the claim at the plan's δ."""
         return self.claim.epsilon_at(self.delta)

@@ -243,9 +243,9 @@ class Spec(Section):
             raise InvalidInput("target", audit.target, 'a number only with bound = "eprocess", which may stop early')
         if name is None:
             return None
-        steps = subject.mechanism is not None and adversary.evidence_type is PerStep
-        if steps and (known := METHODS.get(name)) is not None and known.needs_mechanism:
-            return known.method(Settings(mechanism=subject.mechanism))
+        steps = subject.promise.steps if adversary.evidence_type is PerStep else None
+        if steps is not None and (known := METHODS.get(name)) is not None and known.needs_mechanism:
+            return known.method(Settings(mechanism=steps))
         try:
             return method_named(name, audit.threshold, audit.seed)
         except InvalidInput as error:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer import validate
-from epsilometer.accounting import UpperBound, account
+from epsilometer.accounting import UpperBound
 from epsilometer.bounds import LowerBound, one_run_fdp, pool_runs
 from epsilometer.claims import Floats, Relation
 from epsilometer.errors import InvalidInput
@@ -168,14 +168,10 @@ def _accuracies(plan: MembershipPlan, signals: Signals) -> tuple[float, float]:
 
 def _theory(plan: MembershipPlan, delta: float) -> UpperBound | None:
     """What accountants promise for the targets, if they say what noise they have."""
-    if plan.given is not None or plan.training is None or plan.training.caveat:
+    if plan.given is not None or plan.training is None:
         return None
-    mechanism, promise = plan.training.mechanism, plan.training.promise
-    if mechanism is None and promise is not None:
-        return UpperBound(promise.epsilon_at(delta), delta, promise.relation, "its own proof", promise)
-    if mechanism is None or mechanism.noise_multiplier == 0:
-        return None
-    return account(mechanism, delta, Relation.ADD_REMOVE)
+    promise = plan.training.promise
+    return None if promise.caveat or promise.noise_multiplier == 0 else promise.upper_bound(delta, Relation.ADD_REMOVE)
 
 
 def _exposed(plan: MembershipPlan, strongest: AttackResult) -> tuple[Exposed, ...]:

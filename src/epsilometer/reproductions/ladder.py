@@ -171,9 +171,9 @@ def _chosen(plan: Plan, name: str, session: Session, settings: Mapping[str, Any]
 
 def _per_step(plan: Plan, name: str, session: Session) -> float | None:
     """The family bound from single steps of two trainings, for adversaries that have such a twin."""
-    if name not in PER_STEP or plan.subject.caveat or plan.subject.mechanism is None:
+    if name not in PER_STEP or plan.promise.caveat or plan.promise.steps is None:
         return None
-    twin = replace(plan, adversary=PER_STEP[name], trials=None, method=ComposedSteps(plan.subject.mechanism))
+    twin = replace(plan, adversary=PER_STEP[name], trials=None, method=ComposedSteps(plan.promise.steps))
     return run(twin, session.progress, store=session.store, executor=session.executor).lower_bound.epsilon
 
 
@@ -188,7 +188,7 @@ def rungs(rows: Sequence[Row]) -> list[Rung]:
 def _draw(plan: Plan, rows: Sequence[Row]) -> Figure:
     training, theory = own_training(plan.subject), plan.upper_bound
     assert theory is not None  # of the own DP-SGD there always is one
-    drawn = Ladder(training.mechanism.describe(), theory.epsilon, tuple(rungs(rows)))
+    drawn = Ladder(plan.promise.describe(), theory.epsilon, tuple(rungs(rows)))
     what = f"{training.recipe.model} on {training.data.name}"
     how = f"{plan.planned_trials} trials per world, {confidence(plan.confidence)}, δ = {plan.delta:g}, {plan.relation}"
     return Grid(f"What each power adds: {what}", (drawn,), how)

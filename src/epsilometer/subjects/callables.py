@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from epsilometer import validate
-from epsilometer.accounting import DpSgd
+from epsilometer.accounting import DpSgd, NoPromise, Promise, StepsPromise
 from epsilometer.data import Dataset
 from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
 from epsilometer.isolation import LATE, Isolation
@@ -95,8 +95,8 @@ class CallableTraining(Subject):
         return Access(Sees.FINAL_MODEL, [Controls.RECORDS, Controls.DATA])
 
     @property
-    def mechanism(self) -> DpSgd | None:
-        return self.stated
+    def promise(self) -> Promise:
+        return NoPromise() if self.stated is None else StepsPromise(self.stated)
 
     def describe(self) -> str:
         said = "" if self.stated is None else f", which says: {self.stated.describe()}"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer import validate
-from epsilometer.accounting import DpSgd
+from epsilometer.accounting import StepsPromise
 from epsilometer.claims import Claim, CurveClaim, Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
@@ -29,6 +29,8 @@ from epsilometer.training import (
     network_for,
     train_many,
 )
+
+OTHER_SAMPLING = "proved for Poisson sampling; this training's is {}"
 
 
 @dataclass(frozen=True)
@@ -96,14 +98,9 @@ class DpSgdTraining(Subject):
         return Access()
 
     @property
-    def mechanism(self) -> DpSgd:
-        return self.recipe.mechanism
-
-    @property
-    def caveat(self) -> str:
-        if self.recipe.is_accounted:
-            return ""
-        return f"proved for Poisson sampling; this training's is {self.recipe.sampling}"
+    def promise(self) -> StepsPromise:
+        doubt = "" if self.recipe.is_accounted else OTHER_SAMPLING.format(self.recipe.sampling)
+        return StepsPromise(self.recipe.mechanism, caveat=doubt)
 
     def load(self) -> None:
         if factories_of(self.recipe):
@@ -118,7 +115,7 @@ class DpSgdTraining(Subject):
 
     def describe(self) -> str:
         data = f"{self.data.name} ({len(self.data)} records)"
-        return f"{self.recipe.model} on {data}, {self.mechanism.describe()}{self._told_of_clipping()}"
+        return f"{self.recipe.model} on {data}, {self.promise.describe()}{self._told_of_clipping()}"
 
     def _told_of_clipping(self) -> str:
         if not self.clip_norm_from_data:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epsilometer.accounting import DpSgd
+from epsilometer.accounting import DpSgd, StepsPromise
 from epsilometer.claims import Claim, Floats, require_same_relation
 from epsilometer.data import RegressionData
 from epsilometer.mechanisms import PrivateRidge, proved_sensitivity
@@ -44,17 +44,16 @@ class RidgeTraining(Subject):
         return Access(Sees.RELEASE, [Controls.RECORDS])
 
     @property
-    def mechanism(self) -> DpSgd:
-        """Gaussian noise on what one record moves by the sensitivity at most is DP-SGD's only step with all records."""
-        return DpSgd(sample_rate=1.0, noise_multiplier=self.ridge.noise_std / self.ridge.sensitivity, steps=1)
+    def promise(self) -> StepsPromise:
+        """Gaussian noise on what one record moves by the sensitivity at most is DP-SGD's only step with all records.
 
-    @property
-    def caveat(self) -> str:
-        """Not every sensitivity is one: see ridge.py."""
-        proved = proved_sensitivity(self.ridge.regularisation, len(self.data) + 1)
-        if self.ridge.sensitivity >= proved:
-            return ""
-        return f"its sensitivity {self.ridge.sensitivity:.4g} is not proved for {len(self.data) + 1} records"
+        Not every sensitivity is one: see ridge.py.
+        """
+        noise = self.ridge.noise_std / self.ridge.sensitivity
+        proved, caveat = proved_sensitivity(self.ridge.regularisation, len(self.data) + 1), ""
+        if self.ridge.sensitivity < proved:
+            caveat = f"its sensitivity {self.ridge.sensitivity:.4g} is not proved for {len(self.data) + 1} records"
+        return StepsPromise(DpSgd(sample_rate=1.0, noise_multiplier=noise, steps=1), caveat=caveat)
 
     def require_claim(self, claim: Claim) -> None:
         require_same_relation("the claim", claim.relation, "private ridge regression", self.ridge.relation)

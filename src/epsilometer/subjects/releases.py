@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epsilometer import validate
-from epsilometer.accounting import DpSgd
+from epsilometer.accounting import ClaimPromise, DpSgd, NoPromise, Promise, StepsPromise
 from epsilometer.claims import Claim, Floats, Relation, require_same_relation, sensitivity
 from epsilometer.errors import EpsilometerError, InvalidInput, one_line
 from epsilometer.isolation import Isolation
@@ -112,16 +112,12 @@ class Releases(Subject):
         return Access(Sees.RELEASE, [Controls.RECORDS, Controls.DATA])
 
     @property
-    def mechanism(self) -> DpSgd | None:
+    def promise(self) -> Promise:
         """Gaussian noise is DP-SGD's only step with all records."""
-        if type(self.released) is not Gaussian:
-            return None
-        noise = self.released.noise_std / self.released.sensitivity.amount * sensitivity(self.released.relation)
-        return DpSgd(sample_rate=1.0, noise_multiplier=noise, steps=1)
-
-    @property
-    def promise(self) -> Claim | None:
-        return None if self.fault or self._function is not None else self.released.claim
+        if type(self.released) is Gaussian:
+            noise = self.released.noise_std / self.released.sensitivity.amount * sensitivity(self.released.relation)
+            return StepsPromise(DpSgd(sample_rate=1.0, noise_multiplier=noise, steps=1))
+        return NoPromise() if self.fault or self._function is not None else ClaimPromise(self.released.claim)
 
     def require_claim(self, claim: Claim) -> None:
         require_same_relation("the claim", claim.relation, "the mechanism", self.released.relation)

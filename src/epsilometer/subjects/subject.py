@@ -7,6 +7,7 @@ whatever its score says about the world, it has learned from the training.
 from __future__ import annotations
 
 import functools
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,8 +16,9 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.accounting import DpSgd
+from epsilometer.accounting import NoPromise, Promise, StepsPromise
 from epsilometer.claims import Claim, Floats, Relation
+from epsilometer.deprecated import moved_property
 from epsilometer.isolation import Isolation
 from epsilometer.subjects.access import Access
 from epsilometer.training import Array, Labels, Poisoner
@@ -136,19 +138,20 @@ class Subject(ABC):
         """Models that an adversary trains for itself; without noise, if it asks for that and knows how."""
 
     @property
-    def mechanism(self) -> DpSgd | None:
-        """The training as accountants see it, if it says how much noise it adds to what."""
-        return None
+    def promise(self) -> Promise:
+        """What it promises of its privacy, as far as it says."""
+        return NoPromise()
 
-    @property
-    def promise(self) -> Claim | None:
-        """What is proved of it otherwise, if accountants have nothing to add up."""
-        return None
+    mechanism = moved_property("mechanism", "promise.steps", lambda self: self.promise.steps)
+    caveat = moved_property("caveat", "promise.caveat", lambda self: self.promise.caveat)
 
-    @property
-    def caveat(self) -> str:
-        """Why what accountants say of the mechanism may not hold for this training; empty if it does."""
-        return ""
+    def __init_subclass__(cls, **settings: Any) -> None:
+        """A class of the user's own that still says a mechanism promises what follows from that."""
+        super().__init_subclass__(**settings)
+        if "mechanism" in vars(cls) and "promise" not in vars(cls):
+            words = f"{cls.__name__}.mechanism is now promise, and the old name will go with the next release"
+            warnings.warn(words, DeprecationWarning, stacklevel=2)
+            cls.promise = property(_from_mechanism)  # type: ignore[method-assign, assignment]
 
     def load(self) -> None:
         """Import all that it needs; threads are counted only of libraries that are there."""
@@ -174,3 +177,9 @@ class Subject(ABC):
 
     def require_claim(self, claim: Claim) -> None:
         """Refuse a claim that makes no sense for this subject."""
+
+
+def _from_mechanism(subject: Subject) -> Promise:
+    said = type(subject).caveat is not Subject.caveat
+    mechanism, caveat = subject.mechanism, subject.caveat if said else ""
+    return NoPromise(caveat=caveat) if mechanism is None else StepsPromise(mechanism, caveat=caveat)
