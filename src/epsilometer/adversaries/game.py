@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from epsilometer.claims import Relation
 from epsilometer.deprecated import renamed_attributes
 from epsilometer.evidence import Evidence, PairedRuns
-from epsilometer.subjects import Insertion, Observer, Subject, ThreatModel
+from epsilometer.subjects import Capability, Insertion, Observer, Subject, ThreatModel
 
 Prepared = Mapping[str, NDArray[Any]]  # what an adversary has made before the first trial
 
@@ -95,6 +95,7 @@ class Adversary(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     threat: ClassVar[ThreatModel]
+    capabilities: ClassVar[tuple[type[Capability], ...]] = ()  # of a subject, without which it cannot play
     evidence_type: ClassVar[type[Evidence]] = PairedRuns  # the kind of evidence that its games end in
     zeroes: ClassVar[bool] = False  # under zero-out world 0 has a record without a gradient, and batches stay
     fields_since: ClassVar[tuple[str, ...]] = ()  # settings that are newer than stored plans: in a plan only where used
@@ -125,6 +126,15 @@ class Adversary(ABC):
     def needs(self) -> ThreatModel:
         """The powers that it needs with these settings."""
         return self.threat
+
+    @property
+    def requires(self) -> tuple[type[Capability], ...]:
+        """The capabilities that a subject must offer to it, with these settings."""
+        return self.capabilities
+
+    def lacks(self, subject: Subject) -> list[type[Capability]]:
+        """Those of them that a subject does not offer."""
+        return [one for one in self.requires if subject.offers(one) is None]
 
     @property
     def group_size(self) -> int:

@@ -24,7 +24,7 @@ from epsilometer.claims import Floats, Relation
 from epsilometer.data import SUFFIXES, OwnRecord, RegressionData
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import IN, OUT
-from epsilometer.subjects import Controls, Observer, Sees, Subject, ThreatModel
+from epsilometer.subjects import Controls, HasRecords, Observer, Sees, Subject, ThreatModel
 from epsilometer.training import Array
 
 RECORDS = {"natural": "a record of the data", "clipbkd": "the poison of clipbkd"}
@@ -49,6 +49,7 @@ class LearnedScore(Adversary):
     name: ClassVar[str] = "learned"
     summary: ClassVar[str] = "a score learned from trainings of its own, on whatever is released"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.RELEASE, ())
+    capabilities = (HasRecords,)
 
     def __post_init__(self) -> None:
         validate.whole("examples", self.examples, least=10, most=10**6)

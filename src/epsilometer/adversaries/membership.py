@@ -13,7 +13,7 @@ from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.claims import Floats, Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Coins, OneRun
-from epsilometer.subjects import Insertion, Sees, Subject, ThreatModel
+from epsilometer.subjects import Insertion, Predicts, Sees, Subject, ThreatModel
 from epsilometer.training import Array, record_losses
 
 
@@ -36,6 +36,7 @@ class MembershipAttack(Adversary):
     threat: ClassVar[ThreatModel] = ThreatModel(
         Sees.PREDICTIONS, (), knows="the records, and which of the others are in"
     )
+    capabilities = (Predicts,)
 
     def __post_init__(self) -> None:
         validate.whole("records", self.records, least=1)

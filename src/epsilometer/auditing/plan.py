@@ -94,18 +94,19 @@ class Plan(Fingerprinted):
         self.promise.require(self.delta, self.relation, self.accountant)
 
     def _require_powers(self) -> None:
-        """Nobody plays who needs more than the subject grants: better to say so before any training."""
+        """Nobody plays who needs more than the subject grants and offers: better to say so before any training."""
         granted = self.access & self.subject.grants
         lacking = granted.lacks(self.adversary.needs)
+        expected = f"one that needs no more than this training grants ({granted}); it also needs {', '.join(lacking)}"
+        if not lacking:
+            lacking = [one.words for one in self.adversary.lacks(self.subject)]
+            expected = f"one that {self.subject.describe()} offers enough to; it needs {' and '.join(lacking)}"
         if lacking:
             foreign = self.subject.safeguards.foreign  # whose adversaries have modest settings by themselves
             usual = {name: kind.least_privileged() if foreign else kind() for name, kind in ADVERSARIES.items()}
-            able = [name for name, one in usual.items() if not granted.lacks(one.needs)]
-            raise InvalidInput(
-                "adversary", self.adversary.describe(),
-                f"one that needs no more than this training grants ({granted}); it also needs {', '.join(lacking)}",
-                f"these would work: {', '.join(able)}" if able else "no adversary here works with so little",
-            )  # fmt: skip
+            able = [n for n, one in usual.items() if not granted.lacks(one.needs) and not one.lacks(self.subject)]
+            remedy = f"these would work: {', '.join(able)}" if able else "no adversary here works with so little"
+            raise InvalidInput("adversary", self.adversary.describe(), expected, remedy)
 
     @property
     def planned_trials(self) -> int:

@@ -14,7 +14,8 @@ from epsilometer.claims import Claim, CurveClaim, Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.subjects.access import Access
-from epsilometer.subjects.subject import Insertion, Observer, Subject
+from epsilometer.subjects.engine_steps import EngineSteps
+from epsilometer.subjects.subject import Insertion, Observer, Offered, Subject
 from epsilometer.subjects.user_code import code_of
 from epsilometer.training import (
     Array,
@@ -113,6 +114,10 @@ class DpSgdTraining(Subject):
     def network(self) -> Network | ModuleNetwork:
         return network_for(self.recipe, self.data)
 
+    def offers(self, capability: type[Offered]) -> Offered | None:
+        found = super().offers(capability)
+        return capability.of(EngineSteps(self.recipe, self.network)) if found is None else found
+
     def describe(self) -> str:
         data = f"{self.data.name} ({len(self.data)} records)"
         return f"{self.recipe.model} on {data}, {self.promise.describe()}{self._told_of_clipping()}"
@@ -208,13 +213,3 @@ class _Seat(Watcher):
 
     def finish(self, parameters: Array, projections: Floats) -> None:
         self._observer.finish(Trained(self._network, parameters, projections))
-
-
-def own_training(subject: Subject) -> DpSgdTraining:
-    """The subject, for adversaries who have to know its recipe: gradients cannot be crafted for others."""
-    if not isinstance(subject, DpSgdTraining):
-        raise InvalidInput(
-            "adversary", "one that crafts gradients", f"one that {subject.describe()} grants enough to",
-            "use one of records, such as clipbkd or canaries",
-        )  # fmt: skip
-    return subject

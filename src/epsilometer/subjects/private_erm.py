@@ -14,6 +14,7 @@ from epsilometer.data import RegressionData
 from epsilometer.mechanisms.erm import SOUND, Flaws, PrivateErm
 from epsilometer.seeds import Words, words_of
 from epsilometer.subjects.access import Access, Controls, Sees
+from epsilometer.subjects.capabilities import KnowsErm
 from epsilometer.subjects.private_ridge import Coefficients
 from epsilometer.subjects.subject import Insertion, Observer, Subject
 from epsilometer.training import normal_rows
@@ -36,7 +37,7 @@ class _SeededDraws:
 
 
 @dataclass(frozen=True)
-class ErmTraining(Subject):
+class ErmTraining(Subject, KnowsErm):
     """A private ERM on data; `flaws` are made on purpose, and nobody who plays is told."""
 
     erm: PrivateErm

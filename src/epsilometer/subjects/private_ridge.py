@@ -14,6 +14,7 @@ from epsilometer.data import RegressionData
 from epsilometer.mechanisms import PrivateRidge, proved_sensitivity
 from epsilometer.seeds import words_of
 from epsilometer.subjects.access import Access, Controls, Sees
+from epsilometer.subjects.capabilities import KnowsRidge
 from epsilometer.subjects.dp_sgd import Faults
 from epsilometer.subjects.subject import Insertion, Observer, Subject
 from epsilometer.training import Array, normal_rows
@@ -32,7 +33,7 @@ class Coefficients(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RidgeTraining(Subject):
+class RidgeTraining(Subject, KnowsRidge):
     """`PrivateRidge` on data; `faults` are made on purpose, and nobody who plays is told."""
 
     ridge: PrivateRidge

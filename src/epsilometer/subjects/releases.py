@@ -20,6 +20,7 @@ from epsilometer.mechanisms import CallableMechanism, Gaussian, Mechanism
 from epsilometer.mechanisms.callables import as_rows
 from epsilometer.subjects.access import Access, Controls, Sees
 from epsilometer.subjects.callables import TrainingFailed
+from epsilometer.subjects.capabilities import DrawsReleases
 from epsilometer.subjects.entry import Entry, can_start_processes, entry_of
 from epsilometer.subjects.released import explained
 from epsilometer.subjects.subject import Insertion, Observer, Subject
@@ -64,7 +65,7 @@ class Values:
 
 
 @dataclass(frozen=True, eq=False)
-class Releases(Subject):
+class Releases(Subject, DrawsReleases):
     """`block` releases a trial of a mechanism; each has its own randomness, so that they are independent.
 
     `fault` says what is wrong with it on purpose; nobody who plays is told.

@@ -11,7 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,13 @@ from numpy.typing import NDArray
 from epsilometer.accounting import NoPromise, Promise, StepsPromise
 from epsilometer.claims import Claim, Floats, Relation
 from epsilometer.deprecated import moved_property
+from epsilometer.errors import InvalidInput
 from epsilometer.isolation import Isolation
 from epsilometer.subjects.access import Access
+from epsilometer.subjects.capabilities import Capability
 from epsilometer.training import Array, Labels, Poisoner
 
+Offered = TypeVar("Offered", bound=Capability)
 Addition = tuple[NDArray[np.int64], Floats]  # places in the parameter vector, and what is added there
 
 
@@ -136,6 +139,17 @@ class Subject(ABC):
         self, data: Any, seeds: Sequence[np.random.SeedSequence], *, noiseless: bool = False
     ) -> Sequence[Model]:
         """Models that an adversary trains for itself; without noise, if it asks for that and knows how."""
+
+    def offers(self, capability: type[Offered]) -> Offered | None:
+        """The capability, if it has it; by itself a subject offers what it inherits."""
+        return capability.of(self)
+
+    def require(self, capability: type[Offered], adversary: str) -> Offered:
+        """The capability, for an adversary that cannot play without."""
+        found = self.offers(capability)
+        if found is None:
+            raise InvalidInput("adversary", adversary, f"one that needs no {capability.words} of {self.describe()}")
+        return found
 
     @property
     def promise(self) -> Promise:
