@@ -67,7 +67,8 @@ def test_half_of_the_noise_is_seen_by_canaries_of_one_training(noise_scale: floa
 
 def test_sampled_clients_too() -> None:
     result = audited(Gradient(), steps=10, rate=0.3)
-    assert result.upper_bound is not None and 0.0 < result.lower_bound.epsilon < result.upper_bound.epsilon
+    assert result.upper_bound is not None
+    assert 0.0 < result.lower_bound.epsilon < result.upper_bound.epsilon
     assert audited(Gradient(), 0.5, steps=10, rate=0.3).verdict.outcome.value == "violated"
 
 
@@ -97,5 +98,5 @@ def test_the_own_training_offers_all_that_its_adversaries_need() -> None:
     steps = subject.offers(NoisySteps)
     assert steps is not None
     assert (steps.width, steps.steps, steps.by_coins) == (subject.network.parameters, 2, True)
-    with pytest.raises(InvalidInput, match="adversary = 'ridge-clipbkd': expected one that needs no private ridge"):
+    with pytest.raises(InvalidInput, match="offers enough to; it needs private ridge regression"):
         RidgeClipBkd().prepare(subject, PointClaim(1.0).relation, np.random.SeedSequence(0))

@@ -152,7 +152,7 @@ def test_who_needs_more_than_a_release_is_refused() -> None:
     with pytest.raises(EpsilometerError, match="replace"):
         Plan(RidgeTraining(PAPER, TIGHT), PointClaim(1.0, DELTA, Relation.REPLACE), DELTA, RidgeClipBkd())
     own: DpSgdTraining = small_training()
-    with pytest.raises(InvalidInput, match="RidgeTraining"):
+    with pytest.raises(InvalidInput, match="it needs private ridge regression"):
         Plan(own, PointClaim(1.0, DELTA), DELTA, RidgeClipBkd()).prepare()
 
 

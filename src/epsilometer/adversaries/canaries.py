@@ -6,8 +6,9 @@ coordinate. Scores follow the white-box attack Σ_t ⟨noisy sum, gradient of th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,8 @@ class Canaries(Adversary):
     name: ClassVar[str] = "canaries"
     summary: ClassVar[str] = "many canaries in one training, each by a coin (Steinke et al. 2023)"
     evidence_type = OneRun
+    least_settings: ClassVar[Mapping[str, Any]] = {"kind": "records", "sees": "model"}
+    sized_by: ClassVar[str] = "canaries"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.GRADIENTS,))
 
     def __post_init__(self) -> None:
@@ -62,10 +65,6 @@ class Canaries(Adversary):
                 raise unknown_name(argument, value, valid)
         if self.kind == "gradients" and self.sees == "model":
             raise InvalidInput("sees", self.sees, "updates for gradients", "a gradient has no loss; use records")
-
-    @classmethod
-    def least_privileged(cls) -> Self:
-        return cls(kind="records", sees="model")
 
     @property
     def needs(self) -> ThreatModel:

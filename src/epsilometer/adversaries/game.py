@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -98,6 +98,8 @@ class Adversary(ABC):
     capabilities: ClassVar[tuple[type[Capability], ...]] = ()  # of a subject, without which it cannot play
     evidence_type: ClassVar[type[Evidence]] = PairedRuns  # the kind of evidence that its games end in
     zeroes: ClassVar[bool] = False  # under zero-out world 0 has a record without a gradient, and batches stay
+    least_settings: ClassVar[Mapping[str, Any]] = {}  # with which it needs the least powers, where not the usual ones
+    sized_by: ClassVar[str] = ""  # the setting that says how many of the data's records have a coin
     fields_since: ClassVar[tuple[str, ...]] = ()  # settings that are newer than stored plans: in a plan only where used
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -120,7 +122,13 @@ class Adversary(ABC):
     @classmethod
     def least_privileged(cls) -> Self:
         """With the settings that need the least powers."""
-        return cls()
+        return cls(**cls.least_settings)
+
+    def fitted(self, records: int, said: Iterable[str] = ()) -> Self:
+        """With coins for half of so many records at most, unless somebody has said for how many."""
+        if not self.sized_by or self.sized_by in said:
+            return self
+        return replace(self, **{self.sized_by: min(getattr(self, self.sized_by), records // 2)})  # type: ignore[type-var]
 
     @property
     def needs(self) -> ThreatModel:

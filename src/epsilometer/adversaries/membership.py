@@ -33,6 +33,7 @@ class MembershipAttack(Adversary):
     name: ClassVar[str] = "membership"
     summary: ClassVar[str] = "natural records, guessed by their loss (Yeom et al. 2018)"
     evidence_type = OneRun
+    sized_by: ClassVar[str] = "records"
     threat: ClassVar[ThreatModel] = ThreatModel(
         Sees.PREDICTIONS, (), knows="the records, and which of the others are in"
     )

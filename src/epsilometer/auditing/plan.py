@@ -11,7 +11,7 @@ import numpy as np
 
 import epsilometer.auditing.per_step  # noqa: F401  it registers its methods
 from epsilometer import validate
-from epsilometer.accounting import ACCOUNTANTS, LARGEST_EPSILON, DpSgd, Promise, UpperBound, calibrate, curve
+from epsilometer.accounting import ACCOUNTANTS, DpSgd, Promise, UpperBound
 from epsilometer.adversaries import ADVERSARIES, Adversary, Game
 from epsilometer.bounds import (
     METHODS,
@@ -33,7 +33,6 @@ from epsilometer.runs.scores import require_scores
 from epsilometer.runs.trials import Fingerprinted, Preparation, Rehearsal, Results, one_thread
 from epsilometer.seeds import Seeds, Stream, seed_of
 from epsilometer.subjects import Access, Insertion, Observer, Subject, code_of
-from epsilometer.training import Recipe
 
 TRIAL_VERSION = 3  # raised whenever the same plan would give other scores
 MOST_TRIALS = 10**6  # of a world: more trainings than anybody waits for, in as much memory as anybody has
@@ -292,17 +291,3 @@ def _named(adversary: Adversary) -> dict[str, Any]:
 def _is_ours(kind: type[Adversary]) -> bool:
     """Whether `TRIAL_VERSION` speaks for its code, also where no spec can name it."""
     return kind.__module__.startswith("epsilometer.adversaries.")
-
-
-def claim_curve(recipe: Recipe, relation: Relation | str = Relation.ADD_REMOVE) -> Claim:
-    """The curve that a recipe promises: the default claim of an audit."""
-    return curve(recipe.mechanism, Relation.of(relation))
-
-
-def noise_for(
-    epsilon: float, delta: float, sample_rate: float, steps: int, relation: Relation | str = Relation.ADD_REMOVE
-) -> float:
-    """The noise multiplier with which theory (PLD) promises (ε, δ), for an ε that an audit can speak of."""
-    remedy = "no audit can tell more from no privacy at all, for which noise_multiplier = 0 stands"
-    validate.real("epsilon", epsilon, above=0, below=LARGEST_EPSILON, closed="]", remedy=remedy)
-    return calibrate(epsilon=epsilon, delta=delta, sample_rate=sample_rate, steps=steps, relation=Relation.of(relation))

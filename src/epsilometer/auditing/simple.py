@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from epsilometer.accounting import DpSgd, curve
-from epsilometer.adversaries import ADVERSARIES, Adversary, Canaries
+from epsilometer.adversaries import ADVERSARIES, Adversary
 from epsilometer.auditing.budget import Deadline, within
 from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.runner import AuditResult, run
@@ -123,6 +122,6 @@ def _named(adversary: Adversary | str, subject: Subject) -> Adversary:
 
 def for_subject(kind: type[Adversary], subject: Subject) -> Adversary:
     """With the settings that suit the subject: of a foreign training only the model is seen."""
-    if kind is Canaries and subject.safeguards.foreign:
-        return replace(Canaries.least_privileged(), canaries=min(1000, len(subject.data) // 2))
+    if kind.least_settings and subject.safeguards.foreign:
+        return kind.least_privileged().fitted(len(subject.data))
     return kind()

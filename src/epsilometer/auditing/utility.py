@@ -135,7 +135,7 @@ def held_out_part(
 
     Nothing is held out of one that has none: that would change the training that is audited.
     """
-    named = spec.data.path is None and spec.subject.name is None
+    named = spec.data.path is None and isinstance(plan.subject.data, Dataset)
     if not named or not has_accuracy(plan) or TEST not in DATASETS[spec.data.name].parts:
         return None
     with suppress(EpsilometerError):  # a file that is not here, and cannot be downloaded: nothing audited needs it

@@ -11,6 +11,7 @@ import numpy as np
 import pydantic
 
 from epsilometer import validate
+from epsilometer.auditing.kinds import AnySubject, keys_of_subjects
 from epsilometer.auditing.spec_sections import DataSection, ModelSection, Section, SubjectSection, TrainingSection
 from epsilometer.auditing.spec_text import parse_toml, read_toml, validated
 from epsilometer.data import Dataset, Progress, own_data, read_pairs
@@ -111,11 +112,15 @@ class MembershipSpec(Section):
     data: DataSection = DataSection()
     model: OwnModel = OwnModel()
     training: OwnTraining = OwnTraining()
-    subject: SubjectSection = SubjectSection()
+    subject: AnySubject = SubjectSection()
     defence: DefenceSection = DefenceSection()
     target: TargetSection = TargetSection()
     membership: MembershipSection = MembershipSection()
     settings: dict[str, dict[str, Any]] = pydantic.Field(default_factory=dict)
+
+    @classmethod
+    def keys_of(cls, section: str) -> Mapping[str, Any]:
+        return keys_of_subjects() if section == "subject" else super().keys_of(section)
 
     def study(self, data_dir: Path | None = None, progress: Progress | None = None) -> Study:
         """What is to be done, with everything that the spec left open decided."""
@@ -123,7 +128,7 @@ class MembershipSpec(Section):
             return self._study(data_dir, progress)
         except InvalidInput as error:
             own: list[tuple[str, Section]] = [("training", self.training), ("model", self.model)]
-            if self.subject.train is not None or self.defence.name is not None:
+            if self.subject != SubjectSection() or self.defence.name is not None:
                 own = [("defence", self.defence)] if self.defence.name is not None else []
             sections = [("membership", self.membership), ("target", self.target), *own]
             known = {field: f"{name}.{field}" for name, section in sections for field in type(section).model_fields} | {
@@ -173,10 +178,8 @@ class MembershipSpec(Section):
             raise error.renamed(f"settings.{error.argument}") if own else error from None
 
     def _training(self, records: Dataset, held_out: Dataset | None) -> Subject:
-        if self.subject.name is not None:
-            raise InvalidInput("subject.name", self.subject.name, "nothing here: models must tell classes apart")
-        if self.subject.train is not None:
-            return self.subject.training(records)
+        if (given := self.subject.training(records)) is not None:
+            return given
         if self.defence.name is not None:
             return PlainTraining(self.defence.recipe(), records, held_out)
         return own_training(self.training, self.model, records)

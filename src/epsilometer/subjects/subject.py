@@ -148,7 +148,8 @@ class Subject(ABC):
         """The capability, for an adversary that cannot play without."""
         found = self.offers(capability)
         if found is None:
-            raise InvalidInput("adversary", adversary, f"one that needs no {capability.words} of {self.describe()}")
+            expected = f"one that {self.describe()} offers enough to; it needs {capability.words}"
+            raise InvalidInput("adversary", adversary, expected)
         return found
 
     @property
