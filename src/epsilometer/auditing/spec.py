@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from epsilometer.adversaries import Adversary
-from epsilometer.auditing.kinds import AnySubject, SubjectKind, keys_of_subjects, kind_of
+from epsilometer.auditing.kinds import AnySubject, DpSgdSection, SubjectKind, keys_of_subjects, kind_of
 from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.spec_sections import (
     AccessSection,
@@ -47,7 +47,7 @@ class Spec(Section):
     audit: AuditSection = AuditSection()
     access: AccessSection = AccessSection()
     faults: FaultsSection = FaultsSection()
-    subject: AnySubject = SubjectSection()
+    subject: AnySubject = DpSgdSection()
 
     def plan(self, data_dir: Path | None = None, progress: Progress | None = None) -> Plan:
         """The plan that this spec describes, with everything that it left open decided.
@@ -58,7 +58,7 @@ class Spec(Section):
         try:
             return self._plan(data_dir, progress)
         except InvalidInput as error:
-            unused = self.kind.unused or ("subject",)
+            unused = (*self.kind.unused, *(() if self.kind.has_keys else ("subject",)))
             sections = [(name, section) for name, section in self if name not in unused]
             known = {field: f"{name}.{field}" for name, section in sections for field in type(section).model_fields}
             known |= {"model": "model.name", "method": "audit.bound", "adversary": "adversary.name"}
@@ -75,8 +75,8 @@ class Spec(Section):
         return self.subject
 
     @classmethod
-    def keys_of(cls, section: str) -> Mapping[str, Any]:
-        return keys_of_subjects() if section == "subject" else super().keys_of(section)
+    def keys_of(cls, section: str, given: Any = None) -> Mapping[str, Any]:
+        return keys_of_subjects(given) if section == "subject" else super().keys_of(section)
 
     def _plan(self, data_dir: Path | None, progress: Progress | None) -> Plan:
         self._require_one_subject()

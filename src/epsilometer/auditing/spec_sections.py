@@ -24,8 +24,8 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     @classmethod
-    def keys_of(cls, section: str) -> Mapping[str, Any]:
-        """The keys that a section of this spec may have, of whatever kind it is."""
+    def keys_of(cls, section: str, given: Any = None) -> Mapping[str, Any]:
+        """The keys that a section of this spec may have; of several kinds, the one that is `given`, or all."""
         return getattr(cls.model_fields[section].annotation, "model_fields", {})
 
 
@@ -157,9 +157,7 @@ class SubjectSection(Section):
 
     def training(self, data: Dataset) -> Subject | None:
         """The subject on other records, for studies that train it on their own; none stands for our own DP-SGD."""
-        if self.name is not None:
-            raise InvalidInput("subject.name", self.name, "nothing here: models must tell classes apart")
-        return None
+        raise InvalidInput("subject.name", self.name, "nothing here: models must tell classes apart")
 
 
 def _known(model: str) -> str:

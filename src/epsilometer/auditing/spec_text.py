@@ -42,20 +42,24 @@ def validated(kind: type[AnySpec], values: dict[str, Any]) -> AnySpec:
     try:
         return kind.model_validate(values)
     except pydantic.ValidationError as error:
-        raise _explain(kind, error.errors()[0]) from None
+        raise _explain(kind, error.errors()[0], values) from None
 
 
-def _explain(kind: type[Section], error: Any) -> EpsilometerError:
+def _explain(kind: type[Section], error: Any, values: dict[str, Any]) -> EpsilometerError:
     """pydantic's first complaint as one of our lines."""
     if isinstance(told := error.get("ctx", {}).get("error"), InvalidInput):  # a validator's own words
         return told
     path = [str(part) for part in error["loc"]]
     key = ".".join(path)
     if error["type"] == "extra_forbidden":
-        unknown = unknown_name(key, path[-1], kind.keys_of(path[0]) if len(path) > 1 else kind.model_fields)
+        unknown = unknown_name(
+            key, path[-1], kind.keys_of(path[0], values.get(path[0])) if len(path) > 1 else kind.model_fields
+        )
         # A key before all sections may have the name of an option, which would be blamed for it.
         name = key if len(path) > 1 or isinstance(error["input"], dict) else f"{key} (before all sections)"
         return InvalidInput(name, error["input"], unknown.expected, _elsewhere(kind, path[-1]) or unknown.remedy)
+    if error["type"] == "missing":
+        return InvalidInput(key, None, "a value", "add it")
     if error["type"] == "literal_error":
         valid = [name.strip("'\" ") for name in error["ctx"]["expected"].replace(" or ", ",").split(",")]
         return unknown_name(key, error["input"], valid)

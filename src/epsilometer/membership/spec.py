@@ -11,8 +11,8 @@ import numpy as np
 import pydantic
 
 from epsilometer import validate
-from epsilometer.auditing.kinds import AnySubject, keys_of_subjects
-from epsilometer.auditing.spec_sections import DataSection, ModelSection, Section, SubjectSection, TrainingSection
+from epsilometer.auditing.kinds import AnySubject, DpSgdSection, keys_of_subjects, kind_of
+from epsilometer.auditing.spec_sections import DataSection, ModelSection, Section, TrainingSection
 from epsilometer.auditing.spec_text import parse_toml, read_toml, validated
 from epsilometer.data import Dataset, Progress, own_data, read_pairs
 from epsilometer.errors import InvalidInput
@@ -112,15 +112,15 @@ class MembershipSpec(Section):
     data: DataSection = DataSection()
     model: OwnModel = OwnModel()
     training: OwnTraining = OwnTraining()
-    subject: AnySubject = SubjectSection()
+    subject: AnySubject = DpSgdSection()
     defence: DefenceSection = DefenceSection()
     target: TargetSection = TargetSection()
     membership: MembershipSection = MembershipSection()
     settings: dict[str, dict[str, Any]] = pydantic.Field(default_factory=dict)
 
     @classmethod
-    def keys_of(cls, section: str) -> Mapping[str, Any]:
-        return keys_of_subjects() if section == "subject" else super().keys_of(section)
+    def keys_of(cls, section: str, given: Any = None) -> Mapping[str, Any]:
+        return keys_of_subjects(given) if section == "subject" else super().keys_of(section)
 
     def study(self, data_dir: Path | None = None, progress: Progress | None = None) -> Study:
         """What is to be done, with everything that the spec left open decided."""
@@ -128,7 +128,7 @@ class MembershipSpec(Section):
             return self._study(data_dir, progress)
         except InvalidInput as error:
             own: list[tuple[str, Section]] = [("training", self.training), ("model", self.model)]
-            if self.subject != SubjectSection() or self.defence.name is not None:
+            if kind_of(self.subject.model_dump()).unused or self.defence.name is not None:
                 own = [("defence", self.defence)] if self.defence.name is not None else []
             sections = [("membership", self.membership), ("target", self.target), *own]
             known = {field: f"{name}.{field}" for name, section in sections for field in type(section).model_fields} | {

@@ -10,7 +10,7 @@ from pydantic import PlainValidator, SerializeAsAny
 from pydantic_core import PydanticCustomError
 
 from epsilometer.auditing.kinds.callable import CALLABLE
-from epsilometer.auditing.kinds.dp_sgd import DP_SGD
+from epsilometer.auditing.kinds.dp_sgd import DP_SGD, DpSgdSection
 from epsilometer.auditing.kinds.kind import Loading, SubjectKind
 from epsilometer.auditing.kinds.private_ridge import PRIVATE_RIDGE
 from epsilometer.auditing.spec_sections import SubjectSection
@@ -33,8 +33,10 @@ def kind_of(given: Mapping[str, Any]) -> SubjectKind:
     return next((kind for kind in SUBJECTS.own.values() if given.get(kind.key) is not None), DP_SGD)
 
 
-def keys_of_subjects() -> dict[str, pydantic.fields.FieldInfo]:
-    """All keys that kinds of our own have in [subject]."""
+def keys_of_subjects(given: Any = None) -> dict[str, pydantic.fields.FieldInfo]:
+    """The keys of [subject]: of the kind that is named there, or else of all kinds of our own."""
+    if isinstance(given, Mapping) and given.get("name") is not None:
+        return kind_of(given).section.model_fields
     return {key: field for kind in SUBJECTS.own.values() for key, field in kind.section.model_fields.items()}
 
 
@@ -60,7 +62,7 @@ def _as_it_is(given: Any) -> SubjectSection:
 
 def _misplaced(kind: SubjectKind, key: str, value: Any) -> InvalidInput:
     """A key that belongs to another kind: which of the two is meant?"""
-    if kind.key == "name" and kind is not DP_SGD:
+    if kind.key == "name" and kind.has_keys:
         return InvalidInput(f"subject.{key}", value, "nothing beside subject.name", "remove one of the two")
     other = next(one for one in SUBJECTS.own.values() if key in one.section.model_fields)
     return InvalidInput(f"subject.{other.key}", None, *other.needed_for(key))
@@ -68,4 +70,13 @@ def _misplaced(kind: SubjectKind, key: str, value: Any) -> InvalidInput:
 
 AnySubject = Annotated[SerializeAsAny[SubjectSection], PlainValidator(_section)]
 
-__all__ = ["SUBJECTS", "AnySubject", "Loading", "SubjectKind", "keys_of_subjects", "kind_of"]
+__all__ = [
+    "SUBJECTS",
+    "AnySubject",
+    "DpSgdSection",
+    "SubjectSection",
+    "Loading",
+    "SubjectKind",
+    "keys_of_subjects",
+    "kind_of",
+]

@@ -11,6 +11,7 @@ from epsilometer.accounting import LARGEST_EPSILON, Budget, BudgetExceeded, acco
 from epsilometer.auditing.kinds.kind import Loading, SubjectKind
 from epsilometer.auditing.spec_sections import SubjectSection
 from epsilometer.claims import Claim, PointClaim, Relation
+from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import DpSgdTraining, Faults
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
     from epsilometer.auditing.spec import Spec
 
 EPSILON = 4.0  # where nothing is said
+
+
+class DpSgdSection(SubjectSection):
+    """It has no keys of its own."""
+
+    def training(self, data: Dataset) -> None:
+        return None
 
 
 def claim_curve(recipe: Recipe, relation: Relation | str = Relation.ADD_REMOVE) -> Claim:
@@ -104,6 +112,4 @@ def _require_within_reach(promised: Claim, recipe: Recipe, delta: float) -> None
         )  # fmt: skip
 
 
-DP_SGD = SubjectKind(
-    "dp-sgd", "our own DP-SGD, by [model] and [training]", SubjectSection, _built, "gradient", unused=()
-)
+DP_SGD = SubjectKind("dp-sgd", "our own DP-SGD, by [model] and [training]", DpSgdSection, _built, "gradient", unused=())

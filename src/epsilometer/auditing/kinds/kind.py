@@ -48,6 +48,11 @@ class SubjectKind:
     modest: bool = False
     needs_data: bool = False
 
+    @property
+    def has_keys(self) -> bool:
+        """Beside its name."""
+        return len(self.section.model_fields) > 1
+
     def adversary_named(self, name: str | None) -> type[Adversary]:
         """The adversary of that name, or the usual one."""
         chosen = name or self.adversary
