@@ -35,6 +35,12 @@ def real(
     raise InvalidInput(argument, value, expected, remedy)
 
 
+def instance(argument: str, value: object, kind: type, expected: str, remedy: str = "") -> None:
+    """An object of that class."""
+    if not isinstance(value, kind):
+        raise InvalidInput(argument, value, expected, remedy)
+
+
 def written(argument: str, text: str) -> float:
     """A number as text; one too large or too small for a float is refused rather than taken for infinity or 0.
 

@@ -52,8 +52,8 @@ class Game:
                 (game.insert(side, seed), game.observe())
                 for game, side, seed in zip(games, sides, inserting, strict=True)
             ]
-        if isinstance(self.insert, TwoWorlds):
-            return [(self.insert.worlds[side], self.observe()) for side in sides]
+        if (worlds := getattr(self.insert, "worlds", None)) is not None:  # `TwoWorlds`
+            return [(worlds[side], self.observe()) for side in sides]
         return [(self.insert(side, seed), self.observe()) for side, seed in zip(sides, inserting, strict=True)]
 
 

@@ -15,7 +15,6 @@ from epsilometer.accounting import ACCOUNTANTS, DpSgd, Promise, UpperBound
 from epsilometer.adversaries import ADVERSARIES, Adversary, Game
 from epsilometer.bounds import (
     METHODS,
-    EProcess,
     LowerBound,
     Method,
     Sequential,
@@ -23,7 +22,7 @@ from epsilometer.bounds import (
     method_as_dict,
 )
 from epsilometer.bounds.named_method import Settings
-from epsilometer.claims import Claim, Floats, PointClaim, Relation, StepClaim, require_same_relation
+from epsilometer.claims import Claim, Floats, Relation, StepClaim, require_same_relation
 from epsilometer.deprecated import renamed_attributes
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Evidence, Trial
@@ -59,15 +58,13 @@ class Plan(Fingerprinted):
     access: Access = field(default_factory=Access)  # decides no score, only who may play
 
     def __post_init__(self) -> None:
-        if not isinstance(self.subject, Subject):
-            raise InvalidInput("subject", self.subject, "a subject such as DpSgdTraining(recipe, data)")
-        if not isinstance(self.claim, Claim):
-            raise InvalidInput("claim", self.claim, "a claim such as claim_curve(recipe) or PointClaim(epsilon, delta)")
+        validate.instance("subject", self.subject, Subject, "a subject such as DpSgdTraining(recipe, data)")
+        claims = "a claim such as claim_curve(recipe) or PointClaim(epsilon, delta)"
+        validate.instance("claim", self.claim, Claim, claims)
         if isinstance(self.claim, StepClaim):
             expected = "a claim about whole trainings; what is stated of steps follows from the training"
             raise InvalidInput("claim", self.claim.describe(), expected, "claim_curve(recipe) gives one")
-        if not isinstance(self.adversary, Adversary):
-            raise InvalidInput("adversary", self.adversary, "an adversary such as Gradient()")
+        validate.instance("adversary", self.adversary, Adversary, "an adversary such as Gradient()")
         renamed_attributes(type(self.method), {"takes": "evidence_type"})
         if self.method is not None and not hasattr(self.method, "evidence_type"):
             raise InvalidInput("method", self.method, "a method such as ExactRank()", "method_named(name) gives one")
@@ -85,8 +82,8 @@ class Plan(Fingerprinted):
         validate.seed("seed", self.seed)
         validate.delta(self.delta)
         ACCOUNTANTS.named(self.accountant)
-        if isinstance(self.claim, PointClaim) and self.claim.delta != self.delta:
-            raise InvalidInput("delta", self.delta, f"the claim's own δ, {self.claim.delta:g}")
+        if (own := getattr(self.claim, "delta", self.delta)) != self.delta:
+            raise InvalidInput("delta", self.delta, f"the claim's own δ, {own:g}")
         if not self.adversary.zeroes:
             self.subject.require_relation(self.claim.relation)
         self.subject.require_claim(self.claim)
@@ -122,8 +119,8 @@ class Plan(Fingerprinted):
             return known.method(Settings(mechanism=self._stated_steps()))  # the training says how steps compose
         if self.method is None:
             return default_method(kind, self.seed)
-        if isinstance(self.method, EProcess):  # it may stop the audit, which only the trials' own order allows
-            return replace(self.method, in_order=True)
+        if hasattr(self.method, "in_order"):  # it may stop the audit, which only the trials' own order allows
+            return replace(self.method, in_order=True)  # type: ignore[type-var]
         return self.method
 
     def _stated_steps(self) -> DpSgd:

@@ -84,9 +84,9 @@ def audit(
             deterministic,
             stated,
         )
-    chosen = _claimed(claim, delta)
+    chosen = _claimed(claim, delta) if stated is None else curve(stated, Relation.ADD_REMOVE)
     plan = Plan(
-        subject, chosen, chosen.delta if isinstance(chosen, PointClaim) else (DELTA if delta is None else delta),
+        subject, chosen, getattr(chosen, "delta", DELTA if delta is None else delta),
         _named(adversary, subject), trials, confidence, method, seed,
     )  # fmt: skip
     if out is not None and not subject.safeguards.travels:
@@ -104,20 +104,16 @@ def audit(
         return run(plan, progress, store=store, executor=who, noise_limit=noise_limit)
 
 
-def _claimed(claim: Claim | DpSgd | float | tuple[float, float], delta: float | None) -> Claim:
+def _claimed(claim: Any, delta: float | None) -> Claim:
     if isinstance(claim, Claim):
         return claim
-    if isinstance(claim, DpSgd):
-        return curve(claim, Relation.ADD_REMOVE)
     if isinstance(claim, tuple):
         return PointClaim(*claim)
     return PointClaim(claim, DELTA if delta is None else delta)
 
 
 def _named(adversary: Adversary | str, subject: Subject) -> Adversary:
-    if isinstance(adversary, Adversary):
-        return adversary
-    return for_subject(ADVERSARIES[adversary], subject)
+    return for_subject(ADVERSARIES[adversary], subject) if isinstance(adversary, str) else adversary
 
 
 def for_subject(kind: type[Adversary], subject: Subject) -> Adversary:

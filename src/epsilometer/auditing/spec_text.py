@@ -47,7 +47,8 @@ def validated(kind: type[AnySpec], values: dict[str, Any]) -> AnySpec:
 
 def _explain(kind: type[Section], error: Any, values: dict[str, Any]) -> EpsilometerError:
     """pydantic's first complaint as one of our lines."""
-    if isinstance(told := error.get("ctx", {}).get("error"), InvalidInput):  # a validator's own words
+    if error["type"] == "value_error":  # of a validator of ours, whose words are better
+        told: EpsilometerError = error["ctx"]["error"]
         return told
     path = [str(part) for part in error["loc"]]
     key = ".".join(path)

@@ -23,7 +23,7 @@ from epsilometer.runs import Preparation, Results
 from epsilometer.runs.scores import require_scores
 from epsilometer.runs.trials import Fingerprinted, one_thread
 from epsilometer.seeds import Seeds
-from epsilometer.subjects import Insertion, Observer, Sees, Subject, ThreatModel
+from epsilometer.subjects import Insertion, Observer, Predicts, Subject
 from epsilometer.training import Network
 
 VERSION = 1  # raised whenever the same plan would give other signals
@@ -73,8 +73,7 @@ class MembershipPlan(Fingerprinted):
             raise InvalidInput("white_box", True, expected, "leave white-box attacks out")
 
     def _require_classes(self, training: Subject) -> None:
-        lacking = training.grants.lacks(ThreatModel(Sees.PREDICTIONS, ()))
-        if lacking or not isinstance(training.data, Dataset) or training.loss == "scored":
+        if training.offers(Predicts) is None or training.loss == "scored":
             expected = "one that tells classes apart and gives predictions"
             raise InvalidInput("training", training.describe(), expected)
 

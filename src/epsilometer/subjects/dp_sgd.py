@@ -27,6 +27,7 @@ from epsilometer.training import (
     add_factories,
     engine_of,
     factories_of,
+    is_module,
     network_for,
     train_many,
 )
@@ -138,9 +139,9 @@ class DpSgdTraining(Subject):
 
     def _module(self) -> dict[str, Any]:
         """What a torch module is and does, and the code of one of the user's own: outputs do not tell its gradients."""
-        network = self.network
-        if not isinstance(network, ModuleNetwork):
+        if not is_module(self.recipe.model):
             return {}
+        network: Any = self.network
         own = {"module_code": code_of(network.factory)} if self.code() else {}
         return {"module_sha256": network.fingerprint(), **own}
 

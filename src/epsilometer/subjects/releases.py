@@ -32,6 +32,7 @@ class ByName:
     """A function of the user's that is loaded by name where it is called."""
 
     entry: Entry
+    travels: ClassVar[bool] = True
 
     @property
     def __wrapped__(self) -> Any:  # whoever asks for the signature is told that of the function
@@ -80,11 +81,9 @@ class Releases(Subject, DrawsReleases):
 
     def __post_init__(self) -> None:
         validate.whole("block", self.block, least=1, most=10**6)
-        mechanism = self.released
-        if isinstance(mechanism, CallableMechanism) and not isinstance(mechanism.function, ByName):
-            entry = entry_of(mechanism.function) if hasattr(mechanism.function, "__qualname__") else None
-            if entry is not None:
-                object.__setattr__(self, "released", replace(mechanism, function=ByName(entry)))
+        entry = entry_of(self._function) if hasattr(self._function, "__qualname__") else None
+        if entry is not None:
+            object.__setattr__(self, "released", replace(self.released, function=ByName(entry)))  # type: ignore[type-var]
         if self.data.pair is not None:
             self._require_neighbours(*self.data.pair)
 
@@ -99,13 +98,13 @@ class Releases(Subject, DrawsReleases):
     @property
     def _function(self) -> Any:
         """The user's own, if it is one."""
-        return self.released.function if isinstance(self.released, CallableMechanism) else None
+        return getattr(self.released, "function", None)
 
     @property
     def safeguards(self) -> Isolation:
         if self._function is None:
             return Isolation()
-        travels = isinstance(self._function, ByName) and can_start_processes()
+        travels = getattr(self._function, "travels", False) and can_start_processes()
         return Isolation(foreign=True, travels=travels, repeats=self.deterministic)
 
     @property
