@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -166,6 +166,15 @@ class Plan(Fingerprinted):
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data; two plans with the same dictionary give the same scores."""
+        return dict(self._content)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was said; all that follows from it, another process finds for itself, with its own version of the
+        code."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @functools.cached_property
+    def _content(self) -> dict[str, Any]:
         subject = self.subject.identity()
         return {
             "trial_version": TRIAL_VERSION,
