@@ -97,7 +97,7 @@ def test_an_adversary_and_a_bound_of_ones_own(tmp_path: Path, monkeypatch: pytes
         else:
             exec(compile(block, "extending.md", "exec"), {})
             used += 1
-    assert used == 5
+    assert used == 6
     result = run(parse_spec(spec).plan())
     assert type(result.plan.adversary).__name__ == "FaintRecord"
     assert result.plan.adversary.label == 1

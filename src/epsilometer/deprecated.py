@@ -40,3 +40,14 @@ def renamed_attributes(cls: type, names: Mapping[str, str]) -> None:
             words = f"{cls.__name__}.{old} is now {new}, and the old name will go with the next release"
             warnings.warn(words, DeprecationWarning, stacklevel=4)
             setattr(cls, new, vars(cls)[old])
+
+
+def moved_property(old: str, new: str, read: Callable[[Any], Any]) -> Any:
+    """A property under its old name, which reads what the new one has."""
+
+    def get(self: Any) -> Any:
+        words = f"{type(self).__name__}.{old} is now {new}, and the old name will go with the next release"
+        warnings.warn(words, DeprecationWarning, stacklevel=2)
+        return read(self)
+
+    return property(get)

@@ -35,6 +35,12 @@ def real(
     raise InvalidInput(argument, value, expected, remedy)
 
 
+def instance(argument: str, value: object, kind: type, expected: str, remedy: str = "") -> None:
+    """An object of that class."""
+    if not isinstance(value, kind):
+        raise InvalidInput(argument, value, expected, remedy)
+
+
 def written(argument: str, text: str) -> float:
     """A number as text; one too large or too small for a float is refused rather than taken for infinity or 0.
 
@@ -65,12 +71,6 @@ def whole(argument: str, value: object, *, least: int, most: int | None = None, 
 def _is_bool(value: object) -> bool:
     """True and False are whole numbers to Python, but not to us."""
     return isinstance(value, bool)
-
-
-def instance(argument: str, value: object, kind: type, expected: str, remedy: str = "") -> None:
-    """A value of that class, or of one that inherits it."""
-    if not isinstance(value, kind):
-        raise InvalidInput(argument, value, expected, remedy)
 
 
 def delta(value: object) -> float:

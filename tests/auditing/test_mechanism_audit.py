@@ -216,5 +216,5 @@ def test_values_are_read_from_files(tmp_path: Path) -> None:
 def test_the_distinguisher_is_for_mechanisms() -> None:
     from epsilometer.auditing import Spec
 
-    with pytest.raises(InvalidInput, match="it is for mechanisms"):
+    with pytest.raises(InvalidInput, match="it needs releases of any value"):
         Distinguisher().scores_a_trial(Spec().plan().subject)

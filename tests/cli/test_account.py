@@ -64,7 +64,7 @@ def test_audits_of_ones_own_training_take_epochs_too(here, place) -> None:
     people = chosen_plan("mine.py:train", replace(own, epochs=5, batch_size=2, records=8)).plan
     accountants = chosen_plan("mine.py:train", replace(own, sample_rate=0.25, steps=20)).plan
     assert people.fingerprint() == accountants.fingerprint()
-    assert people.subject.mechanism == DpSgd(0.25, 2.0, 20)
+    assert people.subject.promise.steps == DpSgd(0.25, 2.0, 20)
     training = ("mine.py:train", "--data", "my.npz", "--noise-multiplier", "2")
     for command in ("audit", "check"):
         shown = here(command, *training, "--epochs", "5", "--steps", "20", "--sample-rate", "0.25")

@@ -97,10 +97,9 @@ def test_options_set_keys_that_a_spec_has_and_take_what_these_take(group: type, 
     for name, hint in get_type_hints(group, include_extras=True).items():
         for key in (extra for extra in get_args(hint) if isinstance(extra, Key)):
             known += 1
-            section = spec.model_fields[key.section].annotation
             if (key.section, key.name) == ("adversary", "record"):  # settings of adversaries are their own fields
                 continue
-            wanted = _arms(section.model_fields[key.name].annotation)
+            wanted = _arms(spec.keys_of(key.section)[key.name].annotation)
             assert _arms(plain[name]) <= wanted | {NoneType}, f"{name}: {plain[name]}, {key}"
     assert known >= 4
 

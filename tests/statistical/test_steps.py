@@ -118,7 +118,7 @@ def test_two_right_trainings_certify_most_of_the_strength_of_their_steps() -> No
     for seed in range(3):
         result = run(default_plan(seed))
         assert result.verdict.outcome.value == "consistent"
-        limit, truth = result.lower_bound.proof, 1.0 / result.plan.subject.mechanism.noise_multiplier  # type: ignore[union-attr]
+        limit, truth = result.lower_bound.proof, 1.0 / result.plan.promise.noise_multiplier  # type: ignore[union-attr]
         assert isinstance(limit, StrengthLimit)
         assert 0.9 * truth <= limit.mu <= truth
 
@@ -131,8 +131,8 @@ def test_the_recursion_for_one_run_agrees_on_the_same_evidence() -> None:
         steps = result.evidence
         assert isinstance(steps, PerStep)
         whole = OneRun(steps.scores, steps.member, in_order=True)
-        assert result.plan.subject.mechanism is not None
-        claim = GaussianClaim(1.0 / result.plan.subject.mechanism.noise_multiplier)
+        assert result.plan.promise.noise_multiplier is not None
+        claim = GaussianClaim(1.0 / result.plan.promise.noise_multiplier)
         return result.test.refuted, refute_one_run(whole, claim).refuted
 
     assert refuted(0.3) == (True, True)

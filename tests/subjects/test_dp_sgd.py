@@ -445,14 +445,14 @@ def test_another_subject_needs_no_mechanism(data: Dataset) -> None:
         Plan(NoisyMeans(data), PointClaim(0.5, 1e-5), 1e-5, Gradient())
 
 
-def test_gradients_are_for_the_own_training_only(data: Dataset) -> None:
+def test_gradients_are_for_trainings_in_noisy_steps_only(data: Dataset) -> None:
     @dataclass(frozen=True)
     class Boasting(NoisyMeans):
         @property
         def grants(self) -> Access:
             return Access()
 
-    with pytest.raises(InvalidInput, match="one that noisy sums of classes grants enough to"):
-        Plan(Boasting(data), PointClaim(0.5, 1e-5), 1e-5, Gradient()).prepare()
+    with pytest.raises(InvalidInput, match="one that noisy sums of classes offers enough to; it needs steps that add"):
+        Plan(Boasting(data), PointClaim(0.5, 1e-5), 1e-5, Gradient())
     with pytest.raises(InvalidInput, match="a training that says its sample rate, noise and steps"):
         Plan(Boasting(data), PointClaim(0.5, 1e-5), 1e-5, GradientSteps(4))

@@ -85,7 +85,7 @@ def test_an_audit_with_poisoned_records_sees_whether_the_noise_is_there(noise: f
         records=60, hidden=(), sample_rate=1.0, steps=2, noise_multiplier=4.0, learning_rate=60.0, code=15
     )
     training = EncodedTraining(recipe, blobs(60, 0), Faults(noise))
-    found = run(Plan(training, training.promise, 1e-5, ClipBkd(norm=20.0), trials=150), executor=Inline())
+    found = run(Plan(training, training.promise.curve(), 1e-5, ClipBkd(norm=20.0), trials=150), executor=Inline())
     assert found.upper_bound is not None
     assert found.upper_bound.epsilon == pytest.approx(recipe.mechanism.epsilon(1e-5), rel=1e-2)
     assert (found.verdict.outcome is Outcome.VIOLATED) == (outcome is Outcome.VIOLATED)

@@ -77,7 +77,7 @@ def test_theory_is_the_curve_of_the_noise() -> None:
     assert result.noise_limit is not None
     assert result.family_bound is not None
     # The poison moves the optimum by 0.87 of the sensitivity, so the scores allow a little more noise than there is.
-    assert 1 < result.noise_limit.noise_multiplier / result.plan.subject.mechanism.noise_multiplier < 1.5  # type: ignore[union-attr]
+    assert 1 < result.noise_limit.noise_multiplier / result.plan.promise.noise_multiplier < 1.5  # type: ignore[union-attr]
     assert result.family_bound.epsilon <= result.upper_bound.epsilon
 
 
@@ -86,8 +86,8 @@ def test_theory_has_a_caveat_where_the_sensitivity_is_not_proved() -> None:
     assert result.upper_bound is not None
     assert "sensitivity 2 is not proved for 401 records" in str(result.upper_bound)
     assert result.noise_limit is None
-    assert not RidgeTraining(PROVED, TIGHT).caveat
-    assert not RidgeTraining(replace(PAPER, regularisation=100), SMALL).caveat  # 4λ + 1 = 401 records
+    assert not RidgeTraining(PROVED, TIGHT).promise.caveat
+    assert not RidgeTraining(replace(PAPER, regularisation=100), SMALL).promise.caveat  # 4λ + 1 = 401 records
 
 
 def test_a_learned_score_sees_it() -> None:
@@ -152,7 +152,7 @@ def test_who_needs_more_than_a_release_is_refused() -> None:
     with pytest.raises(EpsilometerError, match="replace"):
         Plan(RidgeTraining(PAPER, TIGHT), PointClaim(1.0, DELTA, Relation.REPLACE), DELTA, RidgeClipBkd())
     own: DpSgdTraining = small_training()
-    with pytest.raises(InvalidInput, match="RidgeTraining"):
+    with pytest.raises(InvalidInput, match="it needs private ridge regression"):
         Plan(own, PointClaim(1.0, DELTA), DELTA, RidgeClipBkd()).prepare()
 
 
@@ -175,7 +175,7 @@ def test_a_spec_can_name_it(scale: str, outcome: str) -> None:
     """What is claimed is what is audited: the noise's whole curve, which passes through the claimed ε."""
     plan = parse_spec(SPEC + f"[faults]\nnoise_scale = {scale}\n[claim]\nepsilon = 3.0").plan()
     assert plan.claimed_epsilon == pytest.approx(3.0)
-    assert plan.subject.caveat == ""
+    assert plan.promise.caveat == ""
     assert run(plan).verdict.outcome == outcome
 
 

@@ -7,6 +7,7 @@ from epsilometer.accounting.events import Composition, ExponentialEvent
 from epsilometer.accounting.mechanism import DpSgd, UpperBound
 from epsilometer.accounting.pld import LARGEST_EPSILON, curve
 from epsilometer.accounting.pld_lower import epsilon_floor
+from epsilometer.accounting.promise import ClaimPromise, NoPromise, PartsPromise, Promise, StepsPromise
 from epsilometer.accounting.rdp import converted
 from epsilometer.accounting.student import StudentDpSgd
 
@@ -15,10 +16,15 @@ __all__ = [
     "Accountant",
     "Budget",
     "BudgetExceeded",
+    "ClaimPromise",
     "Composition",
     "DpSgd",
     "ExponentialEvent",
     "LARGEST_EPSILON",
+    "NoPromise",
+    "PartsPromise",
+    "Promise",
+    "StepsPromise",
     "StudentDpSgd",
     "UpperBound",
     "account",

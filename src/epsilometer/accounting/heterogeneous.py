@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 from collections.abc import Iterator
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from epsilometer.accounting.events import Composition, own_event, sampled_gaussian
 from epsilometer.accounting.moments import LARGEST_LAMBDA
+from epsilometer.accounting.pld import LARGEST_EPSILON
 from epsilometer.accounting.rdp import ORDERS
 from epsilometer.accounting.renyi import log_moment
-from epsilometer.claims import Floats, GaussianClaim, Relation
+from epsilometer.claims import CurveClaim, Floats, GaussianClaim
 from epsilometer.errors import InvalidInput
+from epsilometer.neighbours import AnyNeighbours, Neighbours, Relation
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 BIN = 1e-4  # of a privacy loss
 ROUND_OFF = 1e-12  # of δ, more than a few transforms lose
@@ -27,16 +34,50 @@ _RELATIONS = {
 
 def pld_epsilon(whole: Composition, delta: float, relation: Relation) -> float:
     """By privacy loss distributions of the parts, composed here. The exponential mechanism counts as any ε-DP one."""
+    if delta == 0:  # transforms lose some δ; and what parts are at δ = 0, they are together
+        return basic_epsilon(whole, delta, relation)
+    total, allowed = _distribution(whole, relation), delta - ROUND_OFF
+    if total is None or allowed <= 0:
+        return math.inf
+    return max(0.0, float(total.get_epsilon_for_delta(allowed)))
+
+
+def pld_curve(whole: Composition, neighbours: AnyNeighbours, points: int = 400) -> CurveClaim:
+    """The whole curve of unlike parts; where all of them have an ε at δ = 0, that point too.
+
+    >>> from dp_accounting import LaplaceDpEvent
+    >>> curve = pld_curve(Composition.of(LaplaceDpEvent(4.0), 2), Relation.ADD_REMOVE)
+    >>> curve.epsilon_at(0.0), round(curve.epsilon_at(0.1), 2)
+    (0.5, 0.27)
+    """
+    said, name = Neighbours.of(neighbours), whole.describe()
+    relation = said.relation
+    total = _distribution(whole, relation)
+    if total is None:
+        return CurveClaim((math.inf,), (1.0,), relation, name, unit=said.unit)
+    largest = min(max(2e-3, pld_epsilon(whole, 1e-10, relation)), LARGEST_EPSILON)
+    tail = points // 4  # most points evenly, some towards 0
+    epsilons = np.unique(np.concatenate([np.linspace(0.0, largest, points - tail), np.geomspace(1e-3, largest, tail)]))
+    deltas = np.clip(np.asarray(total.get_delta_for_epsilon(epsilons)) + ROUND_OFF, 0.0, 1.0)
+    profile = dict(zip(epsilons.tolist(), deltas.tolist(), strict=True))
+    with suppress(InvalidInput):  # parts that basic composition does not know
+        pure = basic_epsilon(whole, 0.0, relation)
+        profile |= {pure: 0.0} if pure <= LARGEST_EPSILON else {}
+    order = sorted(profile)
+    return CurveClaim(tuple(order), tuple(profile[epsilon] for epsilon in order), relation, name, unit=said.unit)
+
+
+@functools.lru_cache(maxsize=32)
+def _distribution(whole: Composition, relation: Relation) -> PrivacyLossDistribution | None:
+    """The privacy loss of all parts; none where some part is not private at all."""
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld
     from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 
-    if delta == 0:  # transforms lose some δ; and what parts are at δ = 0, they are together
-        return basic_epsilon(whole, delta, relation)
     total = pld.identity(value_discretization_interval=BIN)
     for leaf, count in _private(whole, relation):
         if leaf is None:
-            return math.inf
+            return None
         if (own := own_event(leaf)) is not None:
             pure = common.DifferentialPrivacyParameters(own.pure, 0)
             part = pld.from_privacy_parameters(pure, value_discretization_interval=BIN)
@@ -44,11 +85,10 @@ def pld_epsilon(whole: Composition, delta: float, relation: Relation) -> float:
             accountant = PLDAccountant(_neighbours(relation), BIN)
             _compose(accountant, leaf, "pld", relation)
             if accountant._contains_non_dp_event:
-                return math.inf
+                return None
             part = accountant._pld
         total = total.compose(part.self_compose(count) if count > 1 else part)
-    allowed = delta - ROUND_OFF
-    return max(0.0, float(total.get_epsilon_for_delta(allowed))) if allowed > 0 else math.inf
+    return total
 
 
 def rdp_epsilon(whole: Composition, delta: float, relation: Relation) -> float:

@@ -15,7 +15,7 @@ from epsilometer.adversaries.static_poison import STRIDE
 from epsilometer.adversaries.target import Target
 from epsilometer.claims import Floats, Relation
 from epsilometer.evidence import IN
-from epsilometer.subjects import Controls, Insertion, Sees, Subject, ThreatModel, own_training
+from epsilometer.subjects import Controls, Insertion, KnowsNetwork, KnowsRecipe, Predicts, Sees, Subject, ThreatModel
 from epsilometer.training import Array, Labels, ModuleNetwork, Network, Recipe, record_losses
 
 ITERATIONS = 5  # of the ascent, in every step
@@ -34,9 +34,10 @@ class AdaptivePoison(Intermediate):
     name: ClassVar[str] = "adaptive-poison"
     summary: ClassVar[str] = "a fresh poison before every step (Nasr et al. 2021, adversary 4)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.RECORDS_IN_STEPS,))
+    capabilities = (Predicts, KnowsNetwork, KnowsRecipe)
 
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
-        game, training = super().craft(subject, relation, prepared), own_training(subject)
+        game, training = super().craft(subject, relation, prepared), subject.require(KnowsRecipe, self.name)
         query, data = Target.of(prepared), subject.data
         known = data if self.shadow_data == "same" else held_out_of(data, "shadow_data")
         box = known.x.min(axis=0), known.x.max(axis=0)

@@ -14,7 +14,7 @@ from epsilometer.adversaries.game import Adversary, Game, Prepared, drawn_games
 from epsilometer.adversaries.target import Target, chosen_target, final_loss, natural_row, natural_target
 from epsilometer.claims import Relation
 from epsilometer.data import OwnRecord
-from epsilometer.subjects import Controls, Insertion, Sees, Subject, ThreatModel
+from epsilometer.subjects import Controls, Insertion, Predicts, Sees, Subject, ThreatModel
 from epsilometer.training import Array
 
 RANDOM = "random"  # a record of its own for every trial
@@ -34,6 +34,7 @@ class Api(Adversary):
     name: ClassVar[str] = "api"
     summary: ClassVar[str] = "a natural record, by its final loss (Nasr et al. 2021, adversary 1)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, ())
+    capabilities = (Predicts,)
 
     def __post_init__(self) -> None:
         if self._own is None and self.record not in (None, RANDOM):

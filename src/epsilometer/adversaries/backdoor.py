@@ -15,7 +15,7 @@ from epsilometer.adversaries.poisoning import Poison
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset, FeatureDataset
 from epsilometer.errors import InvalidInput, unknown_name
-from epsilometer.subjects import Controls, Sees, Subject, ThreatModel
+from epsilometer.subjects import Controls, Predicts, Sees, Subject, ThreatModel
 from epsilometer.training import Array, record_losses
 
 POISONS = {
@@ -44,6 +44,7 @@ class Backdoor(Adversary):
     name: ClassVar[str] = "backdoor"
     summary: ClassVar[str] = "a pattern in the corner of images, and another label (Gu et al. 2017)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS,))
+    capabilities = (Predicts,)
     fields_since: ClassVar[tuple[str, ...]] = ("poisons", "probed")
 
     def __post_init__(self) -> None:

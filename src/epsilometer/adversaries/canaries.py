@@ -6,8 +6,9 @@ coordinate. Scores follow the white-box attack Σ_t ⟨noisy sum, gradient of th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,22 @@ from epsilometer import validate
 from epsilometer.adversaries.final_model import FinalOutputs
 from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.claims import Floats, Relation
-from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import Coins, OneRun
-from epsilometer.subjects import Controls, Insertion, Observer, Sees, Subject, ThreatModel, own_training
+from epsilometer.subjects import (
+    Capability,
+    Controls,
+    Insertion,
+    KnowsNetwork,
+    NoisySteps,
+    Observer,
+    Predicts,
+    Sees,
+    Subject,
+    ThreatModel,
+)
 from epsilometer.subjects.subject import Addition
-from epsilometer.training import Array, Labels, ModuleNetwork, Network, Recipe, record_losses
+from epsilometer.training import Array, Labels, record_losses
 
 KINDS = ("gradients", "records")
 VIEWS = ("updates", "model")
@@ -43,6 +54,8 @@ class Canaries(Adversary):
     name: ClassVar[str] = "canaries"
     summary: ClassVar[str] = "many canaries in one training, each by a coin (Steinke et al. 2023)"
     evidence_type = OneRun
+    least_settings: ClassVar[Mapping[str, Any]] = {"kind": "records", "sees": "model"}
+    sized_by: ClassVar[str] = "canaries"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.GRADIENTS,))
 
     def __post_init__(self) -> None:
@@ -53,14 +66,16 @@ class Canaries(Adversary):
         if self.kind == "gradients" and self.sees == "model":
             raise InvalidInput("sees", self.sees, "updates for gradients", "a gradient has no loss; use records")
 
-    @classmethod
-    def least_privileged(cls) -> Self:
-        return cls(kind="records", sees="model")
-
     @property
     def needs(self) -> ThreatModel:
         seen = Sees.EVERY_MODEL if self.sees == "updates" else Sees.PREDICTIONS
         return ThreatModel(seen, (Controls.GRADIENTS if self.kind == "gradients" else Controls.RECORDS,))
+
+    @property
+    def requires(self) -> tuple[type[Capability], ...]:
+        if self.kind == "gradients":
+            return (NoisySteps,)
+        return (Predicts,) if self.sees == "model" else (Predicts, KnowsNetwork)
 
     def scores_a_trial(self, subject: Subject) -> int:
         return self.canaries
@@ -70,12 +85,12 @@ class Canaries(Adversary):
         if relation is Relation.REPLACE:
             raise InvalidInput("relation", relation.value, "add-remove or zero-out: a coin puts a canary in or not")
         if self.kind == "gradients":
-            training = own_training(subject)
-            if not training.recipe.is_accounted:
+            steps = subject.require(NoisySteps, self.name)
+            if not steps.by_coins:
                 raise InvalidInput(
-                    "sampling", training.recipe.sampling, "poisson or full for gradients that toss their own coins"
+                    "sampling", steps.sampling, "poisson or full for gradients that toss their own coins"
                 )
-            places = rng.permutation(training.network.parameters)
+            places = rng.permutation(steps.width)
             return {"places": places[np.arange(self.canaries) % len(places)]}
         if self.canaries > len(data):
             raise InvalidInput("canaries", self.canaries, f"at most the {len(data)} records of {data.name}")
@@ -100,32 +115,23 @@ class Canaries(Adversary):
         def observe() -> Observer:
             if self.sees == "model":
                 return FinalOutputs(data.x[rows], lambda outputs: -record_losses(outputs, wrong))
-            training = own_training(subject)
-            return _SeesUpdates(training.network, training.recipe, data.x[rows], wrong)
+            return _SeesUpdates(subject.require(KnowsNetwork, self.name), data.x[rows], wrong)
 
         return Game(relation, insert, observe, scores=self.canaries)
 
     def _gradients(self, subject: Subject, relation: Relation, places: NDArray[np.int64]) -> Game:
-        training, data = own_training(subject), subject.data
-        recipe, network = training.recipe, training.network
+        steps, data = subject.require(NoisySteps, self.name), subject.data
 
         def insert(coins: Coins, seed: np.random.SeedSequence) -> Insertion:
             included, rng = places[coins], np.random.default_rng(seed)
 
             def additions(_: int) -> Addition:
-                sampled = included[rng.random(len(included)) < recipe.sample_rate]
-                return sampled, np.full(len(sampled), recipe.clip_norm)
+                sampled = included[rng.random(len(included)) < steps.sample_rate]
+                return sampled, np.full(len(sampled), steps.clip_norm)
 
             return Insertion(data, additions=additions)
 
-        return Game(relation, insert, lambda: _SeesPlaces(network, recipe, data, places), scores=self.canaries)
-
-
-def expected_gradient(network: Network | ModuleNetwork, recipe: Recipe, data: Dataset, parameters: Array) -> Array:
-    """What the natural records are expected to contribute to a step at this model."""
-    x = data.x.astype(parameters.dtype)
-    whole = network.clipped_gradient_sum(parameters, x, data.y, recipe.clip_norm, recipe.clipping)
-    return recipe.sample_rate * whole
+        return Game(relation, insert, lambda: _SeesPlaces(steps, data, places), scores=self.canaries)
 
 
 class _SeesPlaces(Observer):
@@ -136,15 +142,13 @@ class _SeesPlaces(Observer):
 
     stepwise = True
 
-    def __init__(
-        self, network: Network | ModuleNetwork, recipe: Recipe, data: Dataset, places: NDArray[np.int64]
-    ) -> None:
-        self._network, self._recipe, self._data, self._places = network, recipe, data, places
+    def __init__(self, steps: NoisySteps, data: Any, places: NDArray[np.int64]) -> None:
+        self._steps, self._data, self._places = steps, data, places
         self._natural: Array = np.zeros(0)
         self._seen = np.zeros(len(places))
 
     def before(self, step: int, parameters: Array) -> None:
-        self._natural = expected_gradient(self._network, self._recipe, self._data, parameters)
+        self._natural = self._steps.expected_sum(self._data, parameters)
 
     def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
         self._seen += (noisy_sum - self._natural)[self._places]
@@ -159,8 +163,8 @@ class _SeesUpdates(Observer):
 
     stepwise = True
 
-    def __init__(self, network: Network | ModuleNetwork, recipe: Recipe, x: Array, y: Labels) -> None:
-        self._network, self._recipe, self._x, self._y = network, recipe, x, y
+    def __init__(self, network: KnowsNetwork, x: Array, y: Labels) -> None:
+        self._network, self._x, self._y = network, x, y
         self._before: Array | None = None
         self._seen = np.zeros(len(x))
 
@@ -169,8 +173,7 @@ class _SeesUpdates(Observer):
 
     def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
         assert self._before is not None
-        settings = (self._recipe.clip_norm, self._recipe.clipping)
-        self._seen += self._network.clipped_products(self._before, self._x, self._y, noisy_sum, *settings)
+        self._seen += self._network.clipped_products(self._before, self._x, self._y, noisy_sum)
         return False
 
     def score(self) -> Floats:

@@ -17,7 +17,7 @@ from epsilometer.adversaries.poisoning import CONTRASTS, Poison, rows_to_poison
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset, FeatureDataset
 from epsilometer.errors import InvalidInput, unknown_name
-from epsilometer.subjects import Controls, Model, Sees, Subject, ThreatModel
+from epsilometer.subjects import Controls, Model, Predicts, Sees, Subject, ThreatModel
 from epsilometer.training import Array
 
 
@@ -41,6 +41,7 @@ class ClipBkd(Adversary):
     name: ClassVar[str] = "clipbkd"
     summary: ClassVar[str] = "poisoned records along the least singular vector (Jagielski et al. 2020)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS,))
+    capabilities = (Predicts,)
 
     def __post_init__(self) -> None:
         validate.group_size(self.copies, "copies")

@@ -17,7 +17,7 @@ from epsilometer.adversaries.game import Adversary, Game, Prepared, drawn_games,
 from epsilometer.adversaries.neighbours import Pair, candidates
 from epsilometer.claims import Floats, Relation
 from epsilometer.errors import InvalidInput, unknown_name
-from epsilometer.subjects import Controls, Observer, Releases, Sees, Subject, ThreatModel
+from epsilometer.subjects import Controls, DrawsReleases, Observer, Sees, Subject, ThreatModel
 
 SCORES = {
     "auto": "whichever promises most",
@@ -55,6 +55,7 @@ class Distinguisher(Adversary):
     name: ClassVar[str] = "distinguisher"
     summary: ClassVar[str] = "neighbours and a score, both learned from releases of its own"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.RELEASE, (Controls.RECORDS,), "mechanism and data")
+    capabilities = (DrawsReleases,)
 
     def __post_init__(self) -> None:
         validate.whole("learning", self.learning, least=100, most=10**8)
@@ -62,10 +63,10 @@ class Distinguisher(Adversary):
             raise unknown_name("score", self.score, SCORES)
 
     def scores_a_trial(self, subject: Subject) -> int:
-        return _releases(subject).block
+        return subject.require(DrawsReleases, self.name).block
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
-        mechanism = _releases(subject)
+        mechanism = subject.require(DrawsReleases, self.name)
         drawing, playing = seed.spawn(2)
         delta = getattr(mechanism.released.claim, "delta", 0.0)
         tried = _Tried(mechanism, self.score, delta, playing)
@@ -83,7 +84,7 @@ class Distinguisher(Adversary):
         return {**learned, "kind": np.array(kind), "pair": _packed(pairs[0])}
 
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
-        mechanism = _releases(subject)
+        mechanism = subject.require(DrawsReleases, self.name)
         one, other = _unpacked(prepared["pair"])
         score = functools.partial(_scored, _KINDS[str(prepared["kind"])], prepared)
         grain, centre = float(prepared["grain"]), float(prepared["centre"])
@@ -125,7 +126,7 @@ class _Block(Observer):
 class _Tried:
     """Pairs that are tried, each with releases of its own."""
 
-    def __init__(self, subject: Releases, score: str, delta: float, seed: np.random.SeedSequence) -> None:
+    def __init__(self, subject: DrawsReleases, score: str, delta: float, seed: np.random.SeedSequence) -> None:
         self._subject, self._wanted, self._delta, self._seed = subject, score, delta, seed
 
     def outcome(self, pair: Pair, runs: int) -> tuple[float, str, dict[str, NDArray[Any]]]:
@@ -203,9 +204,3 @@ def _unpacked(packed: NDArray[Any]) -> Pair:
 def _finite(epsilon: float) -> float:
     """A scale for values; a claim of nothing has none."""
     return epsilon if 0 < epsilon < np.inf else 1.0
-
-
-def _releases(subject: Subject) -> Releases:
-    if not isinstance(subject, Releases):
-        raise InvalidInput("adversary", Distinguisher.name, "one for this training", "it is for mechanisms")
-    return subject

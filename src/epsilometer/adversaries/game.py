@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from epsilometer.claims import Relation
 from epsilometer.deprecated import renamed_attributes
 from epsilometer.evidence import Evidence, PairedRuns
-from epsilometer.subjects import Insertion, Observer, Subject, ThreatModel
+from epsilometer.subjects import Capability, Insertion, Observer, Subject, ThreatModel
 
 Prepared = Mapping[str, NDArray[Any]]  # what an adversary has made before the first trial
 
@@ -53,8 +53,8 @@ class Game:
                 (game.insert(side, seed), game.observe())
                 for game, side, seed in zip(games, sides, inserting, strict=True)
             ]
-        if isinstance(self.insert, TwoWorlds):
-            return [(self.insert.worlds[side], self.observe()) for side in sides]
+        if (worlds := getattr(self.insert, "worlds", None)) is not None:  # `TwoWorlds`
+            return [(worlds[side], self.observe()) for side in sides]
         return [(self.insert(side, seed), self.observe()) for side, seed in zip(sides, inserting, strict=True)]
 
 
@@ -96,8 +96,11 @@ class Adversary(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     threat: ClassVar[ThreatModel]
+    capabilities: ClassVar[tuple[type[Capability], ...]] = ()  # of a subject, without which it cannot play
     evidence_type: ClassVar[type[Evidence]] = PairedRuns  # the kind of evidence that its games end in
     zeroes: ClassVar[bool] = False  # under zero-out world 0 has a record without a gradient, and batches stay
+    least_settings: ClassVar[Mapping[str, Any]] = {}  # with which it needs the least powers, where not the usual ones
+    sized_by: ClassVar[str] = ""  # the setting that says how many of the data's records have a coin
     fields_since: ClassVar[tuple[str, ...]] = ()  # settings that are newer than stored plans: in a plan only where used
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -120,12 +123,27 @@ class Adversary(ABC):
     @classmethod
     def least_privileged(cls) -> Self:
         """With the settings that need the least powers."""
-        return cls()
+        return cls(**cls.least_settings)
+
+    def fitted(self, records: int, said: Iterable[str] = ()) -> Self:
+        """With coins for half of so many records at most, unless somebody has said for how many."""
+        if not self.sized_by or self.sized_by in said:
+            return self
+        return replace(self, **{self.sized_by: min(getattr(self, self.sized_by), records // 2)})  # type: ignore[type-var]
 
     @property
     def needs(self) -> ThreatModel:
         """The powers that it needs with these settings."""
         return self.threat
+
+    @property
+    def requires(self) -> tuple[type[Capability], ...]:
+        """The capabilities that a subject must offer to it, with these settings."""
+        return self.capabilities
+
+    def lacks(self, subject: Subject) -> list[type[Capability]]:
+        """Those of them that a subject does not offer."""
+        return [one for one in self.requires if subject.offers(one) is None]
 
     @property
     def group_size(self) -> int:

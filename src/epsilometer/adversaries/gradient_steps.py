@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer import validate
-from epsilometer.adversaries.canaries import expected_gradient
 from epsilometer.adversaries.game import Adversary, Game, Prepared
-from epsilometer.adversaries.gradient import absence, natural_movement, quietest
+from epsilometer.adversaries.gradient import absence, quietest
 from epsilometer.adversaries.malicious_dataset import malicious, unlearnable
 from epsilometer.bounds import MOST_CANARIES
 from epsilometer.claims import Floats, Relation
-from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Coins, PerStep
-from epsilometer.subjects import Controls, Insertion, Observer, Sees, Subject, ThreatModel, own_training
+from epsilometer.subjects import (
+    Capability,
+    Controls,
+    Insertion,
+    KnowsRecipe,
+    NoisySteps,
+    Observer,
+    Sees,
+    Subject,
+    ThreatModel,
+)
 from epsilometer.subjects.subject import Addition
-from epsilometer.training import Array, Recipe, network_for
+from epsilometer.training import Array
 
 FEWEST, MOST = 20, 400  # parameters with a canary, if nothing is said
 QUIET = 0.1  # what natural gradients may put on them, in standard deviations of the noise
@@ -54,40 +62,49 @@ class GradientSteps(Adversary):
         controls = (Controls.DATA, Controls.GRADIENTS) if self.malicious else (Controls.GRADIENTS,)
         return ThreatModel(Sees.EVERY_MODEL, controls)
 
+    @property
+    def requires(self) -> tuple[type[Capability], ...]:
+        return (NoisySteps, KnowsRecipe) if self.malicious else (NoisySteps,)
+
     def scores_a_trial(self, subject: Subject) -> int | None:
-        return None if self.coordinates is None else own_training(subject).recipe.steps * self.coordinates
+        return None if self.coordinates is None else self._steps(subject).steps * self.coordinates
+
+    def _steps(self, subject: Subject) -> NoisySteps:
+        return subject.require(NoisySteps, self.name)
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
-        recipe = own_training(subject).recipe
-        if not recipe.is_accounted:
-            raise InvalidInput("sampling", recipe.sampling, "poisson or full: an accountant adds up the steps")
-        chosen = unlearnable(recipe, subject.data, seed) if self.malicious else subject.data
-        places = self._places(recipe, chosen, seed)
+        steps = self._steps(subject)
+        if not steps.by_coins:
+            raise InvalidInput("sampling", steps.sampling, "poisson or full: an accountant adds up the steps")
+        chosen = subject.data
+        if self.malicious:
+            chosen = unlearnable(subject.require(KnowsRecipe, self.name).recipe, chosen, seed)
+        places = self._places(steps, chosen, seed)
         return {"places": places, "x": chosen.x, "y": chosen.y} if self.malicious else {"places": places}
 
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
-        recipe, places, absent = own_training(subject).recipe, prepared["places"], absence(relation)
+        steps, places, absent = self._steps(subject), prepared["places"], absence(relation)
         data = malicious(subject.data, prepared) if self.malicious else subject.data
 
         def insert(coins: Coins, _: np.random.SeedSequence) -> Insertion:
-            gradients = recipe.clip_norm * np.where(coins, 1.0, absent).reshape(recipe.steps, -1)
+            gradients = steps.clip_norm * np.where(coins, 1.0, absent).reshape(steps.steps, -1)
 
             def additions(step: int) -> Addition:
                 return places, gradients[step]
 
             return Insertion(data, additions=additions)
 
-        scores = recipe.steps * len(places)
-        return Game(relation, insert, lambda: _Steps(recipe, data, places), scores=scores)
+        scores = steps.steps * len(places)
+        return Game(relation, insert, lambda: _Steps(steps, data, places), scores=scores)
 
     def arranged(self, subject: Subject, evidence: PerStep, trials: int) -> PerStep:
-        recipe = own_training(subject).recipe
-        middle = recipe.clip_norm * (1.0 + absence(evidence.relation)) / 2
-        return replace(evidence, steps=trials * recipe.steps, middle=middle)
+        steps = self._steps(subject)
+        middle = steps.clip_norm * (1.0 + absence(evidence.relation)) / 2
+        return replace(evidence, steps=trials * steps.steps, middle=middle)
 
-    def _places(self, recipe: Recipe, data: Dataset, seed: np.random.SeedSequence) -> NDArray[np.int64]:
-        moved = natural_movement(recipe, data, seed)
-        quiet = int(np.count_nonzero(moved <= QUIET * recipe.noise_multiplier * recipe.clip_norm))
+    def _places(self, steps: NoisySteps, data: Any, seed: np.random.SeedSequence) -> NDArray[np.int64]:
+        moved = steps.natural_movement(data, seed)
+        quiet = int(np.count_nonzero(moved <= QUIET * steps.noise_multiplier * steps.clip_norm))
         count = min(max(quiet, FEWEST), MOST, len(moved)) if self.coordinates is None else self.coordinates
         return quietest(moved, count)
 
@@ -95,14 +112,12 @@ class GradientSteps(Adversary):
 class _Steps(Observer):
     stepwise = True
 
-    def __init__(self, recipe: Recipe, data: Dataset, places: NDArray[np.int64]) -> None:
-        self._network, self._recipe, self._data = network_for(recipe, data), recipe, data
-        self._places = places
-        self._seen = np.zeros((recipe.steps, len(places)))
+    def __init__(self, steps: NoisySteps, data: Any, places: NDArray[np.int64]) -> None:
+        self._steps, self._data, self._places = steps, data, places
+        self._seen = np.zeros((steps.steps, len(places)))
 
     def before(self, step: int, parameters: Array) -> None:
-        natural = expected_gradient(self._network, self._recipe, self._data, parameters)
-        self._seen[step] = -natural[self._places]
+        self._seen[step] = -self._steps.expected_sum(self._data, parameters)[self._places]
 
     def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
         self._seen[step] += noisy_sum[self._places]

@@ -11,7 +11,7 @@ from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.adversaries.gradient import absence
 from epsilometer.claims import Relation
 from epsilometer.evidence import IN
-from epsilometer.subjects import Controls, Insertion, Observer, Sees, Subject, ThreatModel, WhiteModel, own_training
+from epsilometer.subjects import Controls, Insertion, NoisySteps, Observer, Sees, Subject, ThreatModel, WhiteModel
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,16 @@ class HiddenState(Adversary):
     name: ClassVar[str] = "hidden-state"
     summary: ClassVar[str] = "crafted gradient on a random parameter, sees the final model (Cebere et al. 2025, GC-R)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.FINAL_MODEL, (Controls.GRADIENTS,))
+    capabilities = (NoisySteps,)
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
-        parameters = own_training(subject).network.parameters
-        return {"place": np.array(np.random.default_rng(seed).integers(parameters))}
+        width = subject.require(NoisySteps, self.name).width
+        return {"place": np.array(np.random.default_rng(seed).integers(width))}
 
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
-        training, place = own_training(subject), int(prepared["place"])
-        direction, absent = np.zeros(training.network.parameters), absence(relation)
-        direction[place] = training.recipe.clip_norm
+        steps, place = subject.require(NoisySteps, self.name), int(prepared["place"])
+        direction, absent = np.zeros(steps.width), absence(relation)
+        direction[place] = steps.clip_norm
 
         def insert(world: int, _: np.random.SeedSequence) -> Insertion:
             times = 1.0 if world == IN else absent

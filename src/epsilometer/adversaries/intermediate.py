@@ -14,7 +14,7 @@ from epsilometer.adversaries.static_poison import read_by_shadows, static_poison
 from epsilometer.adversaries.target import STATISTICS, Checkpoints, Target
 from epsilometer.claims import Relation
 from epsilometer.errors import unknown_name
-from epsilometer.subjects import Controls, Sees, Subject, ThreatModel, own_training
+from epsilometer.subjects import Capability, Controls, KnowsNetwork, Predicts, Sees, Subject, ThreatModel
 from epsilometer.training import Array
 
 
@@ -31,6 +31,7 @@ class Intermediate(Adversary):
     name: ClassVar[str] = "intermediate"
     summary: ClassVar[str] = "the static poison, seen at all checkpoints (Nasr et al. 2021, adversary 3)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.RECORDS,))
+    capabilities: ClassVar[tuple[type[Capability], ...]] = (Predicts, KnowsNetwork)
     fields_since: ClassVar[tuple[str, ...]] = ("shadow_data",)
 
     def __post_init__(self) -> None:
@@ -49,7 +50,7 @@ class Intermediate(Adversary):
         return [("poison", prepared["x"])]
 
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
-        target, network = Target.of(prepared), own_training(subject).network
+        target, network = Target.of(prepared), subject.require(KnowsNetwork, self.name)
 
         def observe() -> Checkpoints:
             return Checkpoints(network, subject.loss, target, self.statistic)

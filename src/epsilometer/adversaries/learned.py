@@ -21,10 +21,10 @@ from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.adversaries.logistic import fitted_logistic
 from epsilometer.adversaries.target import Target, chosen_target, natural_row
 from epsilometer.claims import Floats, Relation
-from epsilometer.data import SUFFIXES, OwnRecord, RegressionData
+from epsilometer.data import SUFFIXES, OwnRecord
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import IN, OUT
-from epsilometer.subjects import Controls, Observer, Sees, Subject, ThreatModel
+from epsilometer.subjects import Controls, HasRecords, Observer, Sees, Subject, ThreatModel
 from epsilometer.training import Array
 
 RECORDS = {"natural": "a record of the data", "clipbkd": "the poison of clipbkd"}
@@ -49,6 +49,7 @@ class LearnedScore(Adversary):
     name: ClassVar[str] = "learned"
     summary: ClassVar[str] = "a score learned from trainings of its own, on whatever is released"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.RELEASE, ())
+    capabilities = (HasRecords,)
 
     def __post_init__(self) -> None:
         validate.whole("examples", self.examples, least=10, most=10**6)
@@ -97,17 +98,17 @@ class LearnedScore(Adversary):
     def _record(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         if self.record == "clipbkd":
             return ClipBkd().prepare(subject, relation, seed)
-        wanted = self._own or (self.record if isinstance(self.record, int) else None)
-        if not isinstance(subject.data, RegressionData):
-            return chosen_target(subject.data, wanted, relation, seed).prepared()
-        if isinstance(wanted, OwnRecord):
+        row = self.record if isinstance(self.record, int) else None
+        if _has_classes(subject.data):
+            return chosen_target(subject.data, self._own or row, relation, seed).prepared()
+        if self._own is not None:
             raise InvalidInput("record", self.record, "natural, or a row of the data", "its numbers are no classes")
-        return {"row": np.array([natural_row(subject.data, wanted, seed)])}
+        return {"row": np.array([natural_row(subject.data, row, seed)])}
 
     def _insertions(self, subject: Subject, relation: Relation, inserted: Prepared) -> Game:
         if self.record == "clipbkd":
             return ClipBkd().craft(subject, relation, inserted)
-        if isinstance(subject.data, RegressionData):  # the record has no class of which another would be wrong
+        if not _has_classes(subject.data):  # the record has no class of which another would be wrong
             data, row = subject.data, int(inserted["row"][0])
             if relation is Relation.REPLACE:  # nothing in its place, with the opposite number
                 return Game(
@@ -120,6 +121,11 @@ class LearnedScore(Adversary):
 
     def _observer(self, learned: Prepared | None = None) -> _Seen:
         return _SeenUpdates(learned) if self.sees == "updates" else _Seen(learned)
+
+
+def _has_classes(data: Any) -> bool:
+    """Or numbers, as `RegressionData` have."""
+    return hasattr(data, "classes")
 
 
 class _Seen(Observer):

@@ -12,7 +12,7 @@ from epsilometer.adversaries.gradient import Gradient
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
-from epsilometer.subjects import Controls, Sees, Subject, ThreatModel, own_training
+from epsilometer.subjects import Controls, KnowsRecipe, NoisySteps, Sees, Subject, ThreatModel
 from epsilometer.training import Recipe, initial_parameters, network_for
 from epsilometer.training.threefry import trial_key
 
@@ -31,11 +31,12 @@ class MaliciousDataset(Gradient):
     name: ClassVar[str] = "malicious-dataset"
     summary: ClassVar[str] = "records that give no gradient, then a crafted one (Nasr et al. 2021, adversary 6)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.DATA, Controls.GRADIENTS))
+    capabilities = (NoisySteps, KnowsRecipe)
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
-        recipe = own_training(subject).recipe
-        records = unlearnable(recipe, subject.data, seed)
-        return {"x": records.x, "y": records.y, "direction": self._direction(recipe, records, seed)}
+        records = unlearnable(subject.require(KnowsRecipe, self.name).recipe, subject.data, seed)
+        direction = self._direction(subject.require(NoisySteps, self.name), records, seed)
+        return {"x": records.x, "y": records.y, "direction": direction}
 
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
         return self._game(subject, malicious(subject.data, prepared), relation, prepared["direction"])

@@ -13,7 +13,7 @@ from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.claims import Floats, Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Coins, OneRun
-from epsilometer.subjects import Insertion, Sees, Subject, ThreatModel
+from epsilometer.subjects import Insertion, Predicts, Sees, Subject, ThreatModel
 from epsilometer.training import Array, record_losses
 
 
@@ -33,9 +33,11 @@ class MembershipAttack(Adversary):
     name: ClassVar[str] = "membership"
     summary: ClassVar[str] = "natural records, guessed by their loss (Yeom et al. 2018)"
     evidence_type = OneRun
+    sized_by: ClassVar[str] = "records"
     threat: ClassVar[ThreatModel] = ThreatModel(
         Sees.PREDICTIONS, (), knows="the records, and which of the others are in"
     )
+    capabilities = (Predicts,)
 
     def __post_init__(self) -> None:
         validate.whole("records", self.records, least=1)

@@ -14,7 +14,7 @@ from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import RegressionData
 from epsilometer.errors import InvalidInput
-from epsilometer.subjects import Controls, ErmTraining, Observer, Sees, Subject, ThreatModel
+from epsilometer.subjects import Controls, KnowsErm, Observer, Sees, Subject, ThreatModel
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Neighbour(Adversary):
     name: ClassVar[str] = "neighbour"
     summary: ClassVar[str] = "a record of private ERM that has another value, chosen beforehand"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.RELEASE, (Controls.RECORDS,), "mechanism and data")
+    capabilities = (KnowsErm,)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "point", tuple(float(number) for number in self.point))
@@ -51,7 +52,7 @@ class Neighbour(Adversary):
 
     def _pull(self, subject: Subject, data: RegressionData) -> Floats:
         """Where the record pulls a model that knows nothing yet."""
-        problem = _erm(subject).erm.problem
+        problem = subject.require(KnowsErm, self.name).erm.problem
         rows, targets = problem.bounded(data.x, data.y)
         pull: Floats = -problem.loss.slope(np.zeros(1), targets[self.row : self.row + 1]) * rows[self.row]
         return pull
@@ -67,7 +68,7 @@ class Neighbour(Adversary):
         )
 
     def _worlds(self, subject: Subject, relation: Relation) -> tuple[RegressionData, RegressionData]:
-        data = _erm(subject).data
+        data: RegressionData = subject.data
         if len(self.point) != data.x.shape[1]:
             raise InvalidInput("point", self.point, f"{data.x.shape[1]} features, as {data.name} has")
         if self.row >= len(data):
@@ -86,9 +87,3 @@ class _AlongTheLine(Observer):
 
     def score(self) -> float:
         return self._score
-
-
-def _erm(subject: Subject) -> ErmTraining:
-    if not isinstance(subject, ErmTraining):
-        raise InvalidInput("adversary", Neighbour.name, "one for this training", "its neighbours are for ErmTraining")
-    return subject

@@ -12,9 +12,9 @@ from epsilometer.accounting.renyi import log_mixture
 from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.adversaries.target import Target, natural_target
 from epsilometer.claims import Relation
+from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
-from epsilometer.subjects import Observer, Sees, Subject, ThreatModel, WhiteModel, own_training
-from epsilometer.subjects.dp_sgd import DpSgdTraining
+from epsilometer.subjects import KnowsNetwork, NoisySteps, Observer, Sees, Subject, ThreatModel, WhiteModel
 from epsilometer.training import Array
 
 
@@ -31,6 +31,7 @@ class RecordGradient(Adversary):
     name: ClassVar[str] = "record-gradient"
     summary: ClassVar[str] = "a natural record, by its own gradient in every noisy sum"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, ())
+    capabilities = (NoisySteps, KnowsNetwork)
 
     def __post_init__(self) -> None:
         validate.whole("record", self.record, least=0)
@@ -38,12 +39,15 @@ class RecordGradient(Adversary):
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         if relation is Relation.REPLACE:
             raise InvalidInput("relation", "replace", "add-remove or zero-out: a record is there or not")
-        own_training(subject)
         return natural_target(subject.data, self.record, seed).prepared()
 
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
-        training, target = own_training(subject), Target.of(prepared)
-        return Game(relation, target.inserted(training.data, relation), lambda: AlongItsGradient(training, target))
+        steps, network = subject.require(NoisySteps, self.name), subject.require(KnowsNetwork, self.name)
+        target, data = Target.of(prepared), subject.data
+        others = data.without(target.row)
+        return Game(
+            relation, target.inserted(data, relation), lambda: AlongItsGradient(steps, network, others, target)
+        )  # fmt: skip
 
 
 class AlongItsGradient(Observer):
@@ -52,31 +56,27 @@ class AlongItsGradient(Observer):
     stepwise = True
     right: bool = False
 
-    def __init__(self, training: DpSgdTraining, target: Target) -> None:
-        self._recipe, self._network = training.recipe, training.network
-        others = training.data.without(target.row)
-        self._x, self._y = others.x.astype(self._recipe.precision), others.y
-        self._record = target.x[None].astype(self._recipe.precision), np.array([target.label])
+    def __init__(self, steps: NoisySteps, network: KnowsNetwork, others: Dataset, target: Target) -> None:
+        self._steps, self._network, self._others = steps, network, others
+        self._record = target.x[None], np.array([target.label])
         self._total = 0.0
 
     def before(self, step: int, parameters: Array) -> None:
-        recipe = self._recipe
-        clipping = recipe.clip_norm, recipe.clipping
-        gradient = self._network.clipped_gradient_sum(parameters, *self._record, *clipping)
+        gradient = self._network.clipped_sum(parameters, *self._record)
         norm = float(np.linalg.norm(gradient.astype(np.float64)))
-        self._share = norm / recipe.clip_norm
+        self._share = norm / self._steps.clip_norm
         self._direction = gradient / (norm or 1.0)
-        along = self._network.clipped_products(parameters, self._x, self._y, self._direction, *clipping)
-        rate = recipe.sample_rate
+        along = self._network.clipped_products(parameters, self._others.x, self._others.y, self._direction)
+        rate = self._steps.sample_rate
         self._mean, self._variance = rate * along.sum(), rate * (1.0 - rate) * np.square(along).sum()
 
     def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
-        recipe = self._recipe
+        steps = self._steps
         if self._share > 0:
             seen = float(noisy_sum.astype(np.float64) @ self._direction.astype(np.float64)) - self._mean
-            spread = float(np.sqrt(recipe.noise_multiplier**2 + self._variance / recipe.clip_norm**2))
-            at = np.array([seen / recipe.clip_norm])
-            present, absent = (log_mixture(at, shift, recipe.sample_rate, spread) for shift in (self._share, 0.0))
+            spread = float(np.sqrt(steps.noise_multiplier**2 + self._variance / steps.clip_norm**2))
+            at = np.array([seen / steps.clip_norm])
+            present, absent = (log_mixture(at, shift, steps.sample_rate, spread) for shift in (self._share, 0.0))
             self._total += float(present[0] - absent[0])
         return False
 

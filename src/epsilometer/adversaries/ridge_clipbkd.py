@@ -11,9 +11,8 @@ import numpy as np
 from epsilometer.adversaries.final_model import identity
 from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.claims import Floats, Relation
-from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms import craft_poison
-from epsilometer.subjects import Controls, Observer, RidgeTraining, Sees, Subject, ThreatModel
+from epsilometer.subjects import Controls, KnowsRidge, Observer, Sees, Subject, ThreatModel
 
 
 @dataclass(frozen=True)
@@ -25,15 +24,16 @@ class RidgeClipBkd(Adversary):
     name: ClassVar[str] = "ridge-clipbkd"
     summary: ClassVar[str] = "the poison of Appendix B in private ridge regression (Jagielski et al. 2020)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.RELEASE, (Controls.RECORDS,), "mechanism and data")
+    capabilities = (KnowsRidge,)
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
-        training = _ridge(subject)
+        training = subject.require(KnowsRidge, self.name)
         poison = craft_poison(training.ridge, training.data.x, training.data.y)
         return {"point": poison.point, "label": np.array(poison.label), "midpoint": np.array(poison.midpoint)}
 
     def craft(self, subject: Subject, relation: Relation, prepared: Prepared) -> Game:
         point, label, midpoint = prepared["point"], float(prepared["label"]), float(prepared["midpoint"])
-        data = _ridge(subject).data
+        data = subject.data
         return Game(
             relation,
             two_worlds(data, data.plus(point, label)),
@@ -53,9 +53,3 @@ class _BeyondMidpoint(Observer):
 
     def score(self) -> float:
         return self._score
-
-
-def _ridge(subject: Subject) -> RidgeTraining:
-    if not isinstance(subject, RidgeTraining):
-        raise InvalidInput("adversary", RidgeClipBkd.name, "one for this training", "its poison is for RidgeTraining")
-    return subject

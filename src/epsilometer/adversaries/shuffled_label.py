@@ -14,7 +14,7 @@ from epsilometer.adversaries.game import Adversary, Game, Prepared, TwoWorlds
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
-from epsilometer.subjects import Controls, Insertion, Observer, Sees, Subject, ThreatModel, WhiteModel, own_training
+from epsilometer.subjects import Controls, Insertion, KnowsRecipe, Observer, Sees, Subject, ThreatModel, WhiteModel
 from epsilometer.training import Recipe
 
 SURE = 1000.0  # a difference of outputs at which the probability of the other class is 0
@@ -41,6 +41,7 @@ class ShuffledLabel(Adversary):
     name: ClassVar[str] = "shuffled-label"
     summary: ClassVar[str] = "one label among equal records, seen through all updates of shuffled epochs"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.EVERY_MODEL, (Controls.DATA, Controls.INITIAL_WEIGHTS))
+    capabilities = (KnowsRecipe,)
     zeroes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -48,7 +49,7 @@ class ShuffledLabel(Adversary):
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         """Where trainings start, and the direction of the other label's gradient; label 0 has its opposite."""
-        training = own_training(subject)
+        training = subject.require(KnowsRecipe, self.name)
         recipe, network = training.recipe, training.network
         self._require(recipe, subject.data, relation)
         start = np.zeros(network.parameters)
@@ -66,7 +67,7 @@ class ShuffledLabel(Adversary):
         worlds = TwoWorlds((
             Insertion(absent, start=start), Insertion(data.with_rows([0], data.x[0], 1), start=start),
         ))  # fmt: skip
-        recipe, direction = own_training(subject).recipe, prepared["direction"]
+        recipe, direction = subject.require(KnowsRecipe, self.name).recipe, prepared["direction"]
         return Game(relation, worlds, lambda: _Epochs(recipe, direction, 1.0 if zeroed else 0.0))
 
     def _records(self, like: Dataset, count: int) -> Dataset:

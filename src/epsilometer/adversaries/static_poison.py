@@ -16,7 +16,7 @@ from epsilometer.adversaries.held_out import held_out_of, read_of, require_sourc
 from epsilometer.adversaries.target import Target, final_loss, natural_target
 from epsilometer.claims import Floats, Relation
 from epsilometer.data import Dataset
-from epsilometer.subjects import Controls, Differentiable, Model, Sees, Subject, ThreatModel
+from epsilometer.subjects import Controls, Differentiable, Model, Predicts, Sees, Subject, ThreatModel
 from epsilometer.training import Array, record_losses
 
 CHECKPOINTS, STRIDE = (10, 40), 0.05  # iterations of the ascent; a stride is a share of the data's diagonal
@@ -44,6 +44,7 @@ class StaticPoison(Adversary):
     name: ClassVar[str] = "static-poison"
     summary: ClassVar[str] = "a record crafted against shadow models (Nasr et al. 2021, adversary 2)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS,))
+    capabilities = (Predicts,)
     fields_since: ClassVar[tuple[str, ...]] = ("shadow_data",)
 
     def __post_init__(self) -> None:

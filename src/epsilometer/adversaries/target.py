@@ -14,8 +14,8 @@ from epsilometer.adversaries.poisoning import Poison
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset, OwnRecord, RegressionData
 from epsilometer.errors import InvalidInput
-from epsilometer.subjects import Insertion, Observer
-from epsilometer.training import Array, ModuleNetwork, Network, record_losses
+from epsilometer.subjects import Insertion, KnowsNetwork, Observer
+from epsilometer.training import Array, record_losses
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +106,13 @@ class Checkpoints(Observer):
 
     stepwise = True
 
-    def __init__(self, network: Network | ModuleNetwork, loss: str, target: Target, statistic: str) -> None:
+    def __init__(self, network: KnowsNetwork, loss: str, target: Target, statistic: str) -> None:
         self._network, self._loss, self._statistic = network, loss, statistic
         self._point, self._label = target.x[None], target.label
         self._outputs: list[Array] = []
 
     def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
-        self._outputs.append(self._network.logits(parameters, self._point.astype(parameters.dtype)))
+        self._outputs.append(self._network.logits(parameters, self._point))
         return False
 
     def score(self) -> float:

@@ -14,7 +14,7 @@ from epsilometer.adversaries.poisoning import Poison
 from epsilometer.adversaries.target import natural_target
 from epsilometer.claims import Relation
 from epsilometer.data import Dataset
-from epsilometer.subjects import Controls, Insertion, Sees, Subject, ThreatModel, own_training
+from epsilometer.subjects import Controls, Insertion, KnowsRecipe, Predicts, Sees, Subject, ThreatModel
 from epsilometer.training import Array, Recipe, train
 
 
@@ -31,6 +31,7 @@ class WorstCaseInit(Adversary):
     name: ClassVar[str] = "worst-case-init"
     summary: ClassVar[str] = "a blank record, and weights where others have learned (Annamalai & De Cristofaro 2024)"
     threat: ClassVar[ThreatModel] = ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS, Controls.INITIAL_WEIGHTS))
+    capabilities = (Predicts, KnowsRecipe)
 
     def __post_init__(self) -> None:
         validate.whole("pretraining", self.pretraining, least=0, most=10**6)
@@ -40,7 +41,7 @@ class WorstCaseInit(Adversary):
         return self.threat if self.pretraining else ThreatModel(Sees.PREDICTIONS, (Controls.RECORDS,))
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
-        training, row = own_training(subject), natural_target(subject.data, None, seed).row
+        training, row = subject.require(KnowsRecipe, self.name), natural_target(subject.data, None, seed).row
         blank = np.zeros((1, subject.data.x.shape[1]), np.float32)
         learned = _pretrained(training.recipe, subject.data.without(row), max(self.pretraining, 1), seed)
         order = np.argsort(training.network.logits(learned, blank.astype(learned.dtype))[0], kind="stable")

@@ -4,9 +4,11 @@ from epsilometer import runs
 from epsilometer.auditing.budget import OutOfBudget
 from epsilometer.auditing.erm_audit import ErmAudit, audit_erm, erm_plan
 from epsilometer.auditing.judgement import Judgement, judge_evidence, methods_for
+from epsilometer.auditing.kinds import SUBJECTS, SubjectKind
+from epsilometer.auditing.kinds.dp_sgd import claim_curve, noise_for
 from epsilometer.auditing.mechanism_audit import audit_mechanism, mechanism_plan
 from epsilometer.auditing.pilot import Candidate, Choice, choose_adversary, pilot_trials
-from epsilometer.auditing.plan import Plan, claim_curve, noise_for
+from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.preview import Preview, preview
 from epsilometer.auditing.ridge_audit import RidgeAudit, audit_ridge, epsilon_interval, ridge_plan
 from epsilometer.auditing.runner import AuditResult, judge, run
@@ -30,7 +32,9 @@ __all__ = [
     "Plan",
     "Preview",
     "RidgeAudit",
+    "SUBJECTS",
     "Spec",
+    "SubjectKind",
     "Verdict",
     "audit",
     "audit_erm",

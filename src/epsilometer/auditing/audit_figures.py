@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from epsilometer.accounting import curve
 from epsilometer.bounds import ErrorPair, Kind, UnionBound, gaussian_strength, is_sequential
 from epsilometer.claims import Claim
 from epsilometer.data import Dataset
@@ -118,9 +117,7 @@ def _theory(result: AuditResult) -> Claim | None:
     comparable = plan.claim.only_delta is not None and result.evidence.independent
     if upper is None or upper.caveat or not comparable:
         return None
-    if plan.subject.mechanism is not None:
-        return curve(plan.subject.mechanism, plan.neighbours)
-    return plan.subject.promise
+    return plan.promise.curve(plan.neighbours)
 
 
 def _roc(pairs: PairedRuns) -> Curve:

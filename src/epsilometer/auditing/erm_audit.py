@@ -14,8 +14,7 @@ from epsilometer.bounds import ExactRank, LowerBound
 from epsilometer.claims import Claim, PointClaim
 from epsilometer.data import RegressionData
 from epsilometer.errors import InvalidInput
-from epsilometer.evidence import PairedRuns
-from epsilometer.mechanisms.erm import SOUND, Flaws, Neighbours, OutputPerturbation, PrivateErm
+from epsilometer.mechanisms.erm import SOUND, Flaws, Neighbours, PrivateErm
 from epsilometer.runs.executors import Executor
 from epsilometer.runs.store import Store
 from epsilometer.subjects import ErmTraining
@@ -71,9 +70,9 @@ def erm_plan(
     The claim is the mechanism's own: for output perturbation with normal noise the whole curve, else its point.
     """
     training = ErmTraining(erm, RegressionData("neighbours", pair.x, pair.y), flaws)
-    own = erm.curve(len(pair.x)) if isinstance(erm, OutputPerturbation) else erm.claim
     adversary = Neighbour(tuple(np.ravel(pair.other_x).tolist()), float(pair.other_y))
-    return Plan(training, own if claim is None else claim, erm.delta, adversary, trials, confidence, seed=seed)
+    claimed = erm.curve(len(pair.x)) if claim is None else claim
+    return Plan(training, claimed, erm.delta, adversary, trials, confidence, seed=seed)
 
 
 def audit_erm(
@@ -90,7 +89,7 @@ def audit_erm(
 ) -> ErmAudit:
     """Train `trials` times on each of two neighbours and judge the claim.
 
-    >>> from epsilometer.mechanisms.erm import Problem, SmoothedHinge, lone_pair
+    >>> from epsilometer.mechanisms.erm import OutputPerturbation, Problem, SmoothedHinge, lone_pair
     >>> erm = OutputPerturbation(Problem(SmoothedHinge(), 0.1), epsilon=1.0)
     >>> found = audit_erm(erm, lone_pair(erm.problem, records=50), trials=5000)
     >>> found.violated, round(found.exact, 6), bool(0.7 < found.lower_bound.epsilon < 1.0)
@@ -101,15 +100,8 @@ def audit_erm(
         raise InvalidInput("pair", f"{n} records", "records with a target each")
     plan = erm_plan(erm, pair, claim=claim, flaws=flaws, trials=trials, confidence=confidence, seed=seed)
     result = run(plan, store=store, executor=executor)
-    assert isinstance(result.evidence, PairedRuns)
-    bound = ExactRank().bound(result.evidence, delta=erm.delta, confidence=confidence)
-    known = _known(erm, pair, flaws) if isinstance(erm, OutputPerturbation) else (None, None, None)
-    return ErmAudit(bound, known[0], erm.claim, known[1], known[2], result)
-
-
-def _known(erm: OutputPerturbation, pair: Neighbours, flaws: Flaws) -> tuple[float, float, float]:
-    """The exact ε, how far apart the models really are, and how far they may be."""
-    n = len(pair.x)
-    apart = float(np.linalg.norm(erm.fit(pair.x, pair.y, flaws) - erm.fit(*pair.replaced(), flaws)))
-    felt = apart / flaws.noise_scale if flaws.noise_scale else np.inf
-    return erm.epsilon_of(felt, n), apart, erm.sensitivity(n)
+    bound = ExactRank().bound(result.evidence.as_pairs(), delta=erm.delta, confidence=confidence)
+    known = erm.known_leak(pair, flaws)
+    if known is None:
+        return ErmAudit(bound, None, erm.claim, None, None, result)
+    return ErmAudit(bound, known.epsilon, erm.claim, known.separation, known.sensitivity, result)

@@ -60,7 +60,7 @@ def mechanism_plan(
     learning = max(100, min(400_000, runs // 2)) if learning is None else learning
     at = delta if claim.only_delta is None else claim.only_delta
     if score is None:
-        score = "as-reals" if isinstance(released, CallableMechanism) else "auto"
+        score = "as-reals" if subject.safeguards.foreign else "auto"
     return Plan(subject, claim, at, Distinguisher(learning, score), trials, confidence, method, seed)
 
 
@@ -88,13 +88,14 @@ def audit_mechanism(
 
 def _claimed(mechanism: Any, epsilon: float | None, delta: float) -> Claim:
     validate.delta(delta)
+    known = mechanism if isinstance(mechanism, Mechanism) else None
     if epsilon is None:
-        if isinstance(mechanism, Mechanism):
-            return mechanism.claim
+        if known is not None:
+            return known.claim
         raise InvalidInput("epsilon", None, "the claimed ε", "a mechanism claims (ε, δ)")
     validate.real("epsilon", epsilon, above=0, remedy="a mechanism needs a finite ε > 0")
-    if isinstance(mechanism, Mechanism):
-        return PointClaim(epsilon, delta, mechanism.relation, mechanism.unit)
+    if known is not None:
+        return PointClaim(epsilon, delta, known.relation, known.unit)
     if isinstance(mechanism, str) and mechanism in MECHANISMS:
         return PointClaim(epsilon, delta, mechanism_named(mechanism, epsilon, delta).relation)
     return PointClaim(epsilon, delta)
@@ -108,7 +109,7 @@ def _mechanism(
         known = MECHANISMS.get(given.name)
         return (given, "", 1) if known is None else (given, known.fault, known.entries)
     if isinstance(given, str) and ":" not in given:
-        amount = stated.amount if isinstance(stated, Sensitivity) else stated
+        amount: Any = getattr(stated, "amount", stated)
         at = claim.epsilon_at(delta) if epsilon is None else epsilon
         made = mechanism_named(given, at, delta, 1.0 if amount is None else amount)
         return made, MECHANISMS[given].fault, MECHANISMS[given].entries

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 import epsilometer.auditing.per_step  # noqa: F401  it registers its methods
 from epsilometer import validate
-from epsilometer.accounting import ACCOUNTANTS, LARGEST_EPSILON, UpperBound, account, calibrate, curve
+from epsilometer.accounting import ACCOUNTANTS, DpSgd, Promise, UpperBound
 from epsilometer.adversaries import ADVERSARIES, Adversary, Game
 from epsilometer.bounds import (
     METHODS,
-    EProcess,
     LowerBound,
     Method,
     Sequential,
@@ -23,18 +22,17 @@ from epsilometer.bounds import (
     method_as_dict,
 )
 from epsilometer.bounds.named_method import Settings
-from epsilometer.claims import Claim, Floats, PointClaim, StepClaim
+from epsilometer.claims import Claim, Floats, StepClaim
 from epsilometer.deprecated import renamed_attributes
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Evidence, Trial
 from epsilometer.isolation import Isolation
-from epsilometer.neighbours import AnyNeighbours, Neighbours, Relation, require_same_neighbours
+from epsilometer.neighbours import Neighbours, Relation, require_same_neighbours
 from epsilometer.rounding import down
 from epsilometer.runs.scores import require_scores
 from epsilometer.runs.trials import Fingerprinted, Preparation, Rehearsal, Results, one_thread
 from epsilometer.seeds import Seeds, Stream, seed_of
 from epsilometer.subjects import Access, Insertion, Observer, Subject, code_of
-from epsilometer.training import Recipe
 
 TRIAL_VERSION = 3  # raised whenever the same plan would give other scores
 MOST_TRIALS = 10**6  # of a world: more trainings than anybody waits for, in as much memory as anybody has
@@ -61,15 +59,13 @@ class Plan(Fingerprinted):
     access: Access = field(default_factory=Access)  # decides no score, only who may play
 
     def __post_init__(self) -> None:
-        if not isinstance(self.subject, Subject):
-            raise InvalidInput("subject", self.subject, "a subject such as DpSgdTraining(recipe, data)")
-        if not isinstance(self.claim, Claim):
-            raise InvalidInput("claim", self.claim, "a claim such as claim_curve(recipe) or PointClaim(epsilon, delta)")
+        validate.instance("subject", self.subject, Subject, "a subject such as DpSgdTraining(recipe, data)")
+        claims = "a claim such as claim_curve(recipe) or PointClaim(epsilon, delta)"
+        validate.instance("claim", self.claim, Claim, claims)
         if isinstance(self.claim, StepClaim):
             expected = "a claim about whole trainings; what is stated of steps follows from the training"
             raise InvalidInput("claim", self.claim.describe(), expected, "claim_curve(recipe) gives one")
-        if not isinstance(self.adversary, Adversary):
-            raise InvalidInput("adversary", self.adversary, "an adversary such as Gradient()")
+        validate.instance("adversary", self.adversary, Adversary, "an adversary such as Gradient()")
         renamed_attributes(type(self.method), {"takes": "evidence_type"})
         if self.method is not None and not hasattr(self.method, "evidence_type"):
             raise InvalidInput("method", self.method, "a method such as ExactRank()", "method_named(name) gives one")
@@ -87,27 +83,29 @@ class Plan(Fingerprinted):
         validate.seed("seed", self.seed)
         validate.delta(self.delta)
         ACCOUNTANTS.named(self.accountant)
-        if isinstance(self.claim, PointClaim) and self.claim.delta != self.delta:
-            raise InvalidInput("delta", self.delta, f"the claim's own δ, {self.claim.delta:g}")
+        if self.claim.only_delta not in (None, self.delta):
+            raise InvalidInput("delta", self.delta, f"the claim's own δ, {self.claim.only_delta:g}")
         audited = Neighbours(self.subject.unit, self.relation)
         require_same_neighbours("the claim", self.neighbours, f"the {self.subject.noun}", audited)
         if not self.adversary.zeroes:
             self.subject.require_relation(self.claim.relation)
         self.subject.require_claim(self.claim)
+        self.promise.require(self.delta, self.relation, self.accountant)
 
     def _require_powers(self) -> None:
-        """Nobody plays who needs more than the subject grants: better to say so before any training."""
+        """Nobody plays who needs more than the subject grants and offers: better to say so before any training."""
         granted = self.access & self.subject.grants
         lacking = granted.lacks(self.adversary.needs)
+        expected = f"one that needs no more than this training grants ({granted}); it also needs {', '.join(lacking)}"
+        if not lacking:
+            lacking = [one.words for one in self.adversary.lacks(self.subject)]
+            expected = f"one that {self.subject.describe()} offers enough to; it needs {' and '.join(lacking)}"
         if lacking:
             foreign = self.subject.safeguards.foreign  # whose adversaries have modest settings by themselves
             usual = {name: kind.least_privileged() if foreign else kind() for name, kind in ADVERSARIES.items()}
-            able = [name for name, one in usual.items() if not granted.lacks(one.needs)]
-            raise InvalidInput(
-                "adversary", self.adversary.describe(),
-                f"one that needs no more than this training grants ({granted}); it also needs {', '.join(lacking)}",
-                f"these would work: {', '.join(able)}" if able else "no adversary here works with so little",
-            )  # fmt: skip
+            able = [n for n, one in usual.items() if not granted.lacks(one.needs) and not one.lacks(self.subject)]
+            remedy = f"these would work: {', '.join(able)}" if able else "no adversary here works with so little"
+            raise InvalidInput("adversary", self.adversary.describe(), expected, remedy)
 
     @property
     def planned_trials(self) -> int:
@@ -121,18 +119,23 @@ class Plan(Fingerprinted):
         name = kind.usual_method if self.method is None else self.method.name
         known = METHODS.own.get(name)
         if known is not None and known.needs_mechanism and kind in known.evidence_type:
-            return known.method(Settings(mechanism=self._stepwise_mechanism()))  # the training says how steps compose
+            return known.method(Settings(mechanism=self._stated_steps()))  # the training says how steps compose
         if self.method is None:
             return default_method(kind, self.seed)
-        if isinstance(self.method, EProcess):  # it may stop the audit, which only the trials' own order allows
-            return replace(self.method, in_order=True)
+        if hasattr(self.method, "in_order"):  # it may stop the audit, which only the trials' own order allows
+            return replace(self.method, in_order=True)  # type: ignore[type-var]
         return self.method
 
-    def _stepwise_mechanism(self) -> Any:
-        if self.subject.mechanism is None:
+    def _stated_steps(self) -> DpSgd:
+        if self.promise.steps is None:
             expected = "a training that says its sample rate, noise and steps, which an accountant adds up"
             raise InvalidInput("subject", self.subject.describe(), expected, "use another adversary")
-        return self.subject.mechanism
+        return self.promise.steps
+
+    @property
+    def promise(self) -> Promise:
+        """What the subject promises."""
+        return self.subject.promise
 
     @property
     def neighbours(self) -> Neighbours:
@@ -146,22 +149,13 @@ class Plan(Fingerprinted):
     def worlds(self) -> tuple[int, ...]:
         return self.adversary.evidence_type.worlds
 
-    @property
+    @functools.cached_property
     def upper_bound(self) -> UpperBound | None:
         """What theory promises for the subject, at the plan's δ and for the claim's neighbours; none if it says too
         little of itself."""
-        if self.subject.mechanism is None:
-            promise = self.subject.promise
-            if promise is None:
-                return None
-            claimed = Neighbours(self.claim.unit, promise.relation)
-            require_same_neighbours("the claim", claimed, "what it promises", promise.neighbours)
-            epsilon = promise.epsilon_at(self.delta)
-            return UpperBound(epsilon, self.delta, promise.relation, "its own proof", promise, unit=promise.unit)
-        bound = account(self.subject.mechanism, self.delta, self.neighbours, self.accountant)
-        return replace(bound, caveat=self.subject.caveat) if self.subject.caveat else bound
+        return self.promise.upper_bound(self.delta, self.neighbours, self.accountant)
 
-    @property
+    @functools.cached_property
     def claimed_epsilon(self) -> float:
         """ε of the claim at the plan's δ."""
         return self.claim.epsilon_at(self.delta)
@@ -179,6 +173,15 @@ class Plan(Fingerprinted):
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data; two plans with the same dictionary give the same scores."""
+        return dict(self._content)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was said; all that follows from it, another process finds for itself, with its own version of the
+        code."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @functools.cached_property
+    def _content(self) -> dict[str, Any]:
         subject = self.subject.identity()
         return {
             "trial_version": TRIAL_VERSION,
@@ -302,17 +305,3 @@ def _named(adversary: Adversary) -> dict[str, Any]:
 def _is_ours(kind: type[Adversary]) -> bool:
     """Whether `TRIAL_VERSION` speaks for its code, also where no spec can name it."""
     return kind.__module__.startswith("epsilometer.adversaries.")
-
-
-def claim_curve(recipe: Recipe, relation: AnyNeighbours = Relation.ADD_REMOVE) -> Claim:
-    """The curve that a recipe promises: the default claim of an audit."""
-    return curve(recipe.mechanism, relation)
-
-
-def noise_for(
-    epsilon: float, delta: float, sample_rate: float, steps: int, relation: AnyNeighbours = Relation.ADD_REMOVE
-) -> float:
-    """The noise multiplier with which theory (PLD) promises (ε, δ), for an ε that an audit can speak of."""
-    remedy = "no audit can tell more from no privacy at all, for which noise_multiplier = 0 stands"
-    validate.real("epsilon", epsilon, above=0, below=LARGEST_EPSILON, closed="]", remedy=remedy)
-    return calibrate(epsilon=epsilon, delta=delta, sample_rate=sample_rate, steps=steps, relation=relation)

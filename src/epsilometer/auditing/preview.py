@@ -21,7 +21,7 @@ from epsilometer.runs.executors.child import isolated
 from epsilometer.runs.executors.executor import Job, play_group
 from epsilometer.runs.trials import Results
 from epsilometer.seeds import Stream, seed_of
-from epsilometer.subjects import DpSgdTraining
+from epsilometer.subjects import DpSgdTraining, KnowsRecipe
 
 LONG = 20.0  # seconds of the first trials, beside which compiling does not count
 ENOUGH, MOST = 2.0, 400  # seconds and trials of a group that tells what trials cost, and what the attack sees
@@ -150,23 +150,23 @@ def _played(job: Job) -> tuple[float, Results]:
 
 def _require_a_short_one(plan: Plan) -> None:
     """Refuse a training of so many steps that not even one can be tried; what it takes is told by a part of them."""
-    subject = plan.subject
-    if not isinstance(subject, DpSgdTraining) or subject.recipe.steps <= MANY_STEPS:
+    known = plan.subject.offers(KnowsRecipe)
+    if known is None or known.recipe.steps <= MANY_STEPS:
         return
     try:
-        part = replace(subject, recipe=replace(subject.recipe, steps=SOME_STEPS))
+        part = DpSgdTraining(replace(known.recipe, steps=SOME_STEPS), plan.subject.data)
     except InvalidInput:  # a schedule that is for more of them
         return
     seeds = seed_of(plan.seed, Stream.CHECKING).spawn(2)
     part.rehearse(part.data, seeds[:1])  # compiles
     started = time.perf_counter()
     part.rehearse(part.data, seeds[1:])
-    seconds = (time.perf_counter() - started) * subject.recipe.steps / SOME_STEPS
+    seconds = (time.perf_counter() - started) * known.recipe.steps / SOME_STEPS
     if seconds > LONG:
         trials = plan.planned_trials * len(plan.worlds)
         expected = f"a training to try a few times (one takes about {seconds:.0f} s, and {trials} are planned)"
         remedy = "check and audit fewer steps of it: they say as much about the code"
-        raise InvalidInput("steps", subject.recipe.steps, expected, remedy)
+        raise InvalidInput("steps", known.recipe.steps, expected, remedy)
 
 
 def _pilot(rehearsal: Plan, played: Results) -> Pilot | None:

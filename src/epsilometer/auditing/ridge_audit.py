@@ -13,7 +13,7 @@ from epsilometer.auditing.plan import Plan
 from epsilometer.bounds import Fixed, LowerBound, clopper_pearson, epsilon_from_rates, exact_rank, upper_limit
 from epsilometer.claims import PointClaim
 from epsilometer.data import RegressionData
-from epsilometer.evidence import Counts, PairedRuns
+from epsilometer.evidence import Counts
 from epsilometer.mechanisms import PrivateRidge, craft_poison
 from epsilometer.runs.executors import Executor, Inline
 from epsilometer.runs.play import play
@@ -123,8 +123,7 @@ def audit_ridge(
     validate.confidence(interval_confidence)
     plan = ridge_plan(mechanism, x, y, trials=trials, confidence=confidence, seed=seed)
     tally = play(plan, MemoryStore() if store is None else store, executor or Inline())
-    runs = plan.evidence(tally.results, trials)
-    assert isinstance(runs, PairedRuns)
+    runs = plan.evidence(tally.results, trials).as_pairs()
     poison, counts, delta = craft_poison(mechanism, x, y), runs.counts(0.0), mechanism.delta
     return RidgeAudit(
         closed_form=poison.epsilon(),

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from epsilometer.accounting import UpperBound, curve, epsilon_floor
+from epsilometer.accounting import UpperBound, epsilon_floor
 from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.verdict import Verdict, decide
 from epsilometer.bounds import ClaimTest, ExactRank, Kind, LowerBound, NoiseLimit, Sequential, largest_noise_multiplier
@@ -138,22 +138,26 @@ def _noise_limit(plan: Plan, evidence: Evidence) -> NoiseLimit | None:
 
     None either for one run, or for a method that bets anew against every claim: its refutations need not be nested.
     """
-    mechanism, method = plan.subject.mechanism, plan.planned_method
-    if mechanism is None or plan.subject.caveat or not evidence.independent or isinstance(method, Sequential):
+    promise, method = plan.promise, plan.planned_method
+    reference = promise.curve(plan.relation) if promise.noise_multiplier is not None and not promise.caveat else None
+    if reference is None or not evidence.independent or isinstance(method, Sequential):
         return None
 
     if isinstance(method, ExactRank):
         method = replace(method, simulations=min(method.simulations, math.ceil(LIMITING / (1.0 - plan.confidence))))
 
     def curve_of(noise_multiplier: float) -> Claim:
-        return curve(replace(mechanism, noise_multiplier=noise_multiplier), plan.neighbours)
+        other = promise.with_noise(noise_multiplier)
+        found = None if other is None else other.curve(plan.neighbours)
+        assert found is not None  # as there is a curve for the noise that is promised
+        return found
 
     return largest_noise_multiplier(
         evidence.as_pairs(),
         curve_of,
         confidence=plan.confidence,
         method=method,
-        reference=curve(mechanism, plan.neighbours),
+        reference=reference,
         relative_tolerance=5e-3,
     )
 
@@ -162,13 +166,14 @@ def _family_bound(plan: Plan, bound: LowerBound, limit: NoiseLimit | None) -> Lo
     """ε at the plan's δ, by PLD, of DP-SGD with the most noise that the scores allow; nothing else is assumed."""
     if bound.kind is Kind.FAMILY:
         return bound
-    if limit is None or limit.kind is not Kind.CERTIFIED or bound.group_size > 1:
+    steps = plan.promise.steps
+    if limit is None or steps is None or limit.kind is not Kind.CERTIFIED or bound.group_size > 1:
         return None
     epsilon = 0.0
     if math.isfinite(limit.noise_multiplier):
-        assert plan.subject.mechanism is not None  # there is a limit
-        mechanism = replace(plan.subject.mechanism, noise_multiplier=limit.noise_multiplier)
-        epsilon = epsilon_floor(mechanism, plan.delta, plan.relation)
+        epsilon = epsilon_floor(
+            replace(steps, noise_multiplier=limit.noise_multiplier), plan.delta, plan.relation
+        )  # fmt: skip
     return replace(
         bound,
         epsilon=epsilon,

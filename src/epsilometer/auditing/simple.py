@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from epsilometer.accounting import DpSgd, curve
-from epsilometer.adversaries import ADVERSARIES, Adversary, Canaries
+from epsilometer.adversaries import ADVERSARIES, Adversary
 from epsilometer.auditing.budget import Deadline, within
 from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.runner import AuditResult, run
@@ -89,7 +88,8 @@ def audit(
             stated,
             RECORD if unit is None else unit,
         )
-    chosen = _claimed(claim, delta, subject.unit if unit is None else unit)
+    said = subject.unit if unit is None else unit
+    chosen = _claimed(claim, delta, said) if stated is None else curve(stated, Neighbours(said))
     usual = DELTA if delta is None else delta
     plan = Plan(
         subject, chosen, usual if chosen.only_delta is None else chosen.only_delta,
@@ -110,24 +110,21 @@ def audit(
         return run(plan, progress, store=store, executor=who, noise_limit=noise_limit)
 
 
-def _claimed(claim: Claim | DpSgd | float | tuple[float, float], delta: float | None, unit: str) -> Claim:
+def _claimed(claim: Any, delta: float | None, unit: str) -> Claim:
     if isinstance(claim, Claim):
         return claim
-    if isinstance(claim, DpSgd):
-        return curve(claim, Neighbours(unit))
     if isinstance(claim, tuple):
-        return PointClaim(*claim, unit=unit)
+        said = dict(zip(("epsilon", "delta", "relation"), claim, strict=False))
+        return PointClaim(**said, unit=unit)
     return PointClaim(claim, DELTA if delta is None else delta, unit=unit)
 
 
 def _named(adversary: Adversary | str, subject: Subject) -> Adversary:
-    if isinstance(adversary, Adversary):
-        return adversary
-    return for_subject(ADVERSARIES[adversary], subject)
+    return for_subject(ADVERSARIES[adversary], subject) if isinstance(adversary, str) else adversary
 
 
 def for_subject(kind: type[Adversary], subject: Subject) -> Adversary:
     """With the settings that suit the subject: of a foreign training only the model is seen."""
-    if kind is Canaries and subject.safeguards.foreign:
-        return replace(Canaries.least_privileged(), canaries=min(1000, len(subject.data) // 2))
+    if kind.least_settings and subject.safeguards.foreign:
+        return kind.least_privileged().fitted(len(subject.data))
     return kind()

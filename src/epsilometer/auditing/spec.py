@@ -5,18 +5,13 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import itertools
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from epsilometer import validate
-from epsilometer.accounting import LARGEST_EPSILON, Budget, BudgetExceeded, account, curve
-from epsilometer.adversaries import ADVERSARIES, Adversary, Canaries, MembershipAttack, RidgeClipBkd
-from epsilometer.auditing.plan import Plan, claim_curve, noise_for
-from epsilometer.auditing.ridge_spec import ADVERSARIES as RIDGE_ADVERSARIES
-from epsilometer.auditing.ridge_spec import ridge_claim, ridge_training
+from epsilometer.adversaries import Adversary
+from epsilometer.auditing.kinds import AnySubject, DpSgdSection, SubjectKind, keys_of_subjects, kind_of
+from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.spec_sections import (
     AccessSection,
     AdversarySection,
@@ -32,16 +27,14 @@ from epsilometer.auditing.spec_sections import (
 from epsilometer.auditing.spec_text import parse_toml, read_toml, validated
 from epsilometer.bounds import METHODS, EProcess, Method, OneRunPoint, Threshold, method_named
 from epsilometer.bounds.named_method import Settings
-from epsilometer.claims import Claim, PointClaim
+from epsilometer.claims import Claim
 from epsilometer.data import Progress
-from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PerStep
 from epsilometer.neighbours import Neighbours, Relation, as_unit
-from epsilometer.seeds import Stream, seed_of
-from epsilometer.subjects import Access, CallableTraining, DpSgdTraining, Faults, Subject
-from epsilometer.training import Recipe, median_gradient_norm, within_budget
+from epsilometer.subjects import Access, Subject
 
-USUAL, USUAL_BLACK_BOX = "gradient", "clipbkd"  # adversaries, where a spec names none
+AnySection = TypeVar("AnySection", bound=SubjectSection)
 
 
 class Spec(Section):
@@ -55,7 +48,7 @@ class Spec(Section):
     audit: AuditSection = AuditSection()
     access: AccessSection = AccessSection()
     faults: FaultsSection = FaultsSection()
-    subject: SubjectSection = SubjectSection()
+    subject: AnySubject = DpSgdSection()
 
     def plan(self, data_dir: Path | None = None, progress: Progress | None = None) -> Plan:
         """The plan that this spec describes, with everything that it left open decided.
@@ -66,87 +59,47 @@ class Spec(Section):
         try:
             return self._plan(data_dir, progress)
         except InvalidInput as error:
-            unused = self._unused() or ("subject",)
+            unused = (*self.kind.unused, *(() if self.kind.has_keys else ("subject",)))
             sections = [(name, section) for name, section in self if name not in unused]
             known = {field: f"{name}.{field}" for name, section in sections for field in type(section).model_fields}
             known |= {"model": "model.name", "method": "audit.bound", "adversary": "adversary.name"}
             raise error.renamed(known[error.argument]) if error.argument in known else error from None
 
-    def _unused(self) -> tuple[str, ...]:
-        """Sections of the own DP-SGD, in whose place there is another subject."""
-        if self.subject.name is not None:
-            return ("model", "training")
-        return () if self.subject.train is None else ("model", "training", "faults")
+    @property
+    def kind(self) -> SubjectKind:
+        """What kind of subject is audited."""
+        return kind_of(self.subject.model_dump())
+
+    def part(self, section: type[AnySection]) -> AnySection:
+        """[subject], with the keys of its kind."""
+        assert type(self.subject) is section
+        return self.subject
+
+    @classmethod
+    def keys_of(cls, section: str, given: Any = None) -> Mapping[str, Any]:
+        return keys_of_subjects(given) if section == "subject" else super().keys_of(section)
 
     def _plan(self, data_dir: Path | None, progress: Progress | None) -> Plan:
         self._require_one_subject()
-        if self.subject.name is not None:
-            return self._ridge_plan()
-        if self.subject.train is None:
-            return self._own_plan(data_dir, progress)
-        data = self.data.load(data_dir, progress)
-        subject = replace(self.subject.training(data), unit=self._neighbours.unit)
-        return self._planned(subject, self._claim_of(subject))
+        return self._planned(*self.kind.build(self, lambda: self.data.load(data_dir, progress)))
 
     @property
-    def _neighbours(self) -> Neighbours:
+    def neighbours(self) -> Neighbours:
+        """Of which the claim speaks."""
         return Neighbours(as_unit(self.claim.unit, "claim.unit"), Relation.of(self.claim.relation))
 
     def _require_one_subject(self) -> None:
         """Nothing may be said that would not count."""
-        for name in self._unused():
+        for name in self.kind.unused:
             if getattr(self, name) != type(getattr(self, name))():
                 expected = "nothing where [subject] names what is audited"
                 remedy = "remove it; sample_rate, noise_multiplier and steps of your own training belong to [subject]"
                 raise InvalidInput(name, "a section", expected, remedy)
-        ridge = {"name", "regularisation", "records", "calibration"}
-        named, usual = self.subject.name is not None, SubjectSection()
-        for key in type(self.subject).model_fields:
-            if getattr(self.subject, key) == getattr(usual, key) or key in ("name", "train"):
-                continue
-            if key in ridge and not named:
-                raise InvalidInput("subject.name", None, f"private-ridge, which has {key}", "name it")
-            if key not in ridge and self.subject.train is None and not named:
-                raise InvalidInput("subject.train", None, f"a training with {key}", "name it: 'mymodule:train'")
-        foreign = self.subject.model_dump(exclude=ridge)
-        if named and foreign != usual.model_dump(exclude=ridge):
-            key = next(key for key, value in foreign.items() if value != getattr(usual, key))
-            raise InvalidInput(f"subject.{key}", foreign[key], "nothing beside subject.name", "remove one of the two")
-
-    def _ridge_plan(self) -> Plan:
-        for key, value in self.data.model_dump(exclude={"path"}).items():
-            if value != getattr(DataSection(), key):
-                expected = "nothing: private-ridge needs records with a number each"
-                raise InvalidInput(f"data.{key}", value, expected, "name a file (path), or nothing for an example")
-        subject = ridge_training(
-            self.subject.regularisation,
-            self.subject.records,
-            self.subject.calibration,
-            epsilon=self.claim.epsilon,
-            delta=self.claim.delta,
-            path=self.data.path,
-            noise_scale=self.faults.noise_scale,
-        )
-        return self._planned(subject, ridge_claim(subject, self.claim.form, self._neighbours))
-
-    def _claim_of(self, subject: CallableTraining) -> Claim:
-        """The curve of what the training says of itself; or the point that the spec has."""
-        said, epsilon = self._neighbours, self.claim.epsilon
-        if self.claim.form == "curve" and subject.stated is None:
-            remedy = "add sample_rate, noise_multiplier and steps to [subject]"
-            raise InvalidInput("claim.form", "curve", "a training that says how much noise it adds to what", remedy)
-        if subject.stated is not None and self.claim.form != "point":
-            if epsilon is not None:
-                expected = "nothing where [subject] says the noise: the curve follows from it"
-                raise InvalidInput("claim.epsilon", epsilon, expected, 'leave it out, or add form = "point"')
-            return curve(subject.stated, said)
-        if epsilon is None:
-            expected = "the ε that the training claims, or its sample rate, noise multiplier and steps"
-            raise InvalidInput("claim.epsilon", None, expected, "a curve needs far fewer trials than a point")
-        return PointClaim(epsilon, self.claim.delta, said.relation, said.unit)
 
     def _planned(self, subject: Subject, claim: Claim) -> Plan:
-        adversary = self._fitting(self.adversaries()[0], subject)
+        adversary = self.adversaries()[0]
+        if self.kind.modest:
+            adversary = adversary.fitted(len(subject.data), self.adversary.model_dump())
         settings = self.audit.model_dump(exclude={"bound", "threshold", "target"})
         return Plan(
             subject=subject,
@@ -157,77 +110,6 @@ class Spec(Section):
             access=self._access(),
             **settings,
         )
-
-    def _fitting(self, adversary: Adversary, subject: Subject) -> Adversary:
-        """As many canaries of a foreign training as its records allow, where nobody says how many."""
-        count = {Canaries: "canaries", MembershipAttack: "records"}.get(type(adversary))
-        if self.subject.train is None or count is None or count in self.adversary.model_dump():
-            return adversary
-        return replace(adversary, **{count: min(getattr(adversary, count), len(subject.data) // 2)})  # type: ignore[type-var]
-
-    def _own_plan(self, data_dir: Path | None, progress: Progress | None) -> Plan:
-        data = self.data.load(data_dir, progress)
-        said = self._neighbours
-        epsilon, noise = self.claim.epsilon, self.training.noise_multiplier
-        if epsilon is None and noise is None:
-            epsilon = 4.0
-        calibrated = noise is None
-        if noise is None:
-            assert epsilon is not None
-            noise = noise_for(epsilon, self.claim.delta, self.training.sample_rate, self.training.steps, said)
-        model = self.model.settings()
-        training = self.training.model_dump(exclude={"noise_multiplier", "budget"})
-        median = training["clip_norm"] == "median"
-        training |= {"clip_norm": 1.0} if median else {}
-        recipe = self._affordable(Recipe(records=len(data), noise_multiplier=noise, **model, **training), said)
-        if median:
-            chosen = median_gradient_norm(recipe, data, seed_of(self.audit.seed, Stream.CLIP_NORM, 0))
-            recipe = replace(recipe, clip_norm=chosen)
-        subject = DpSgdTraining(recipe, data, Faults(self.faults.noise_scale), clip_norm_from_data=median)
-        return self._planned(subject, self._claim(recipe, said, epsilon, calibrated))
-
-    def _affordable(self, recipe: Recipe, said: Neighbours) -> Recipe:
-        """The recipe, ended before the budget is exceeded, if there is one."""
-        if self.training.budget is None:
-            return recipe
-        validate.real("budget", self.training.budget, above=0, remedy="a budget is a finite ε > 0")
-        budget = Budget(self.training.budget, self.claim.delta, said, self.audit.accountant)
-        try:
-            return within_budget(recipe, budget)
-        except BudgetExceeded as error:
-            remedy = "raise it, or use more noise"
-            raise InvalidInput("budget", self.training.budget, f"enough for a step: {error}", remedy) from None
-
-    def _claim(self, recipe: Recipe, said: Neighbours, epsilon: float | None, calibrated: bool) -> Claim:
-        """The recipe's curve, unless the spec says or implies that a point is claimed."""
-        form = self.claim.form
-        if form is None:
-            form = "curve" if recipe.is_accounted and (calibrated or epsilon is None) else "point"
-        if form == "curve":
-            if epsilon is not None and not calibrated:
-                raise InvalidInput(
-                    "claim.form", "curve", "one of claim.epsilon and training.noise_multiplier, not both",
-                    "a curve follows from the noise: leave epsilon out, or claim a point",
-                )  # fmt: skip
-            promised = claim_curve(recipe, said)
-            self._require_within_reach(promised, recipe)
-            return promised
-        if epsilon is None:
-            why = "" if recipe.is_accounted else f": no accountant here proves one for sampling = {recipe.sampling}"
-            raise InvalidInput("claim.epsilon", None, f"the ε of a point claim{why}", "add epsilon to [claim]")
-        return PointClaim(epsilon, self.claim.delta, said.relation, said.unit)
-
-    def _require_within_reach(self, promised: Claim, recipe: Recipe) -> None:
-        """Curves end where e^ε does: beyond it one would claim ∞, and theory something else."""
-        if math.isfinite(promised.epsilon_at(self.claim.delta)):
-            return
-        theory = account(recipe.mechanism, self.claim.delta, promised.relation).epsilon
-        if math.isfinite(theory):
-            raise InvalidInput(
-                "noise_multiplier", recipe.noise_multiplier,
-                f"noise with which theory promises ε ≤ {LARGEST_EPSILON:g} (it promises {theory:.4g})",
-                "no audit can tell more from no privacy at all; claim a point, or use more noise",
-            )  # fmt: skip
 
     def _access(self) -> Access:
         try:
@@ -248,9 +130,9 @@ class Spec(Section):
             raise InvalidInput("target", audit.target, 'a number only with bound = "eprocess", which may stop early')
         if name is None:
             return None
-        steps = subject.mechanism is not None and adversary.evidence_type is PerStep
-        if steps and (known := METHODS.get(name)) is not None and known.needs_mechanism:
-            return known.method(Settings(mechanism=subject.mechanism))
+        steps = subject.promise.steps if adversary.evidence_type is PerStep else None
+        if steps is not None and (known := METHODS.get(name)) is not None and known.needs_mechanism:
+            return known.method(Settings(mechanism=steps))
         try:
             return method_named(name, audit.threshold, audit.seed)
         except InvalidInput as error:
@@ -258,11 +140,11 @@ class Spec(Section):
 
     def adversaries(self) -> tuple[Adversary, ...]:
         """The adversary; or several, one for each value of settings that were given as lists."""
-        name, chosen = self._adversary()
+        chosen = self.kind.adversary_named(self.adversary.name)
         given = self.adversary.model_dump(exclude={"name"})
-        if self.subject.train is not None and chosen is Canaries:  # of a foreign training only the model is seen
-            given = {"kind": "records", "sees": "model", **given}
-        _require_settings(name, chosen, given)
+        if self.kind.modest:
+            given = {**chosen.least_settings, **given}
+        _require_settings(chosen, given)
         alternatives = {key: value if isinstance(value, list) else [value] for key, value in given.items()}
         for key, values in alternatives.items():
             _require_plain(key, values)
@@ -275,24 +157,14 @@ class Spec(Section):
         except InvalidInput as error:
             raise error.renamed(f"adversary.{error.argument}") from None
 
-    def _adversary(self) -> tuple[str, type[Adversary]]:
-        """The adversary that is named, or the usual one of what is audited."""
-        if self.subject.name is None:
-            name = self.adversary.name or (USUAL if self.subject.train is None else USUAL_BLACK_BOX)
-            return name, ADVERSARIES.named(name, "adversary.name")
-        name = self.adversary.name or RidgeClipBkd.name
-        if name not in RIDGE_ADVERSARIES:
-            raise unknown_name("adversary.name", name, RIDGE_ADVERSARIES)
-        return name, RIDGE_ADVERSARIES[name]
 
-
-def _require_settings(name: str, adversary: type[Adversary], given: Mapping[str, Any]) -> None:
+def _require_settings(adversary: type[Adversary], given: Mapping[str, Any]) -> None:
     """An adversary's fields are its settings; it has no others."""
     known = [field.name for field in dataclasses.fields(adversary)]  # type: ignore[arg-type]
     for key, value in given.items():
         if key not in known:
             remedy = _near(key, known) or "remove it, or choose another adversary"
-            raise InvalidInput(f"adversary.{key}", value, f"a setting of {name} ({', '.join(known)})", remedy)
+            raise InvalidInput(f"adversary.{key}", value, f"a setting of {adversary.name} ({', '.join(known)})", remedy)
 
 
 def _require_plain(key: str, values: Sequence[Any]) -> None:

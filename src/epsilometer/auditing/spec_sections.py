@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,11 +12,10 @@ from pydantic import BaseModel, ConfigDict
 from pydantic_core import PydanticCustomError
 
 from epsilometer import validate
-from epsilometer.accounting import DpSgd
 from epsilometer.data import Dataset, Progress, load, own_data
 from epsilometer.errors import InvalidInput
 from epsilometer.neighbours import RECORD
-from epsilometer.subjects import CallableTraining, Controls, Entry, Sees
+from epsilometer.subjects import Controls, Entry, Sees, Subject
 from epsilometer.training import is_module, register
 
 
@@ -23,6 +23,11 @@ class Section(BaseModel):
     """Keys of a spec: no others, and of no other type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @classmethod
+    def keys_of(cls, section: str, given: Any = None) -> Mapping[str, Any]:
+        """The keys that a section of this spec may have; of several kinds, the one that is `given`, or all."""
+        return getattr(cls.model_fields[section].annotation, "model_fields", {})
 
 
 class ClaimSection(Section):
@@ -148,52 +153,13 @@ class FaultsSection(Section):
 
 
 class SubjectSection(Section):
-    """A training of the user's own in place of [model] and [training]; see `CallableTraining`.
+    """What is audited, by the name of its kind; each kind has keys of its own (see `kinds`)."""
 
-    If it is DP-SGD, `sample_rate`, `noise_multiplier` and `steps` say what it claims to do, and a curve is claimed.
-    Or a `name`: private ridge regression (see `PrivateRidge`), with noise for the claimed ε.
-    """
+    name: str | None = None
 
-    name: Literal["private-ridge"] | None = None
-    regularisation: float = 100.0
-    records: int | None = None
-    calibration: str = "analytic"
-    train: str | None = None
-    score: str | None = None
-    arguments: dict[str, Any] = {}
-    isolation: str = "none"
-    time_limit: float | None = None
-    deterministic: bool = True
-    sample_rate: float | None = None
-    noise_multiplier: float | None = None
-    steps: int | None = None
-
-    def stated(self) -> DpSgd | None:
-        """What the training says of itself."""
-        given = (self.sample_rate, self.noise_multiplier, self.steps)
-        if all(one is None for one in given):
-            return None
-        for name, one in zip(("sample_rate", "noise_multiplier", "steps"), given, strict=True):
-            if one is None:
-                expected = "all of sample rate, noise multiplier and steps, or none"
-                raise InvalidInput(f"subject.{name}", None, expected, "a curve follows from the three together")
-        return DpSgd(*given)  # type: ignore[arg-type]
-
-    def training(self, data: Dataset) -> CallableTraining:
-        """The training of the user's own on these data, if it can be imported."""
-        assert self.train is not None
-        subject = CallableTraining(
-            train=Entry.of(self.train, "subject.train"),
-            data=data,
-            score=None if self.score is None else Entry.of(self.score, "subject.score"),
-            arguments=self.arguments,
-            isolation=self.isolation,
-            time_limit=self.time_limit,
-            deterministic=self.deterministic,
-            stated=self.stated(),
-        )
-        subject.code()  # before anything else is done, whether they can be imported
-        return subject
+    def training(self, data: Dataset) -> Subject | None:
+        """The subject on other records, for studies that train it on their own; none stands for our own DP-SGD."""
+        raise InvalidInput("subject.name", self.name, "nothing here: models must tell classes apart")
 
 
 def _known(model: str) -> str:

@@ -42,21 +42,25 @@ def validated(kind: type[AnySpec], values: dict[str, Any]) -> AnySpec:
     try:
         return kind.model_validate(values)
     except pydantic.ValidationError as error:
-        raise _explain(kind, error.errors()[0]) from None
+        raise _explain(kind, error.errors()[0], values) from None
 
 
-def _explain(kind: type[Section], error: Any) -> EpsilometerError:
+def _explain(kind: type[Section], error: Any, values: dict[str, Any]) -> EpsilometerError:
     """pydantic's first complaint as one of our lines."""
+    if error["type"] == "value_error":  # of a validator of ours, whose words are better
+        told: EpsilometerError = error["ctx"]["error"]
+        return told
     path = [str(part) for part in error["loc"]]
     key = ".".join(path)
     if error["type"] == "extra_forbidden":
-        section: Any = kind
-        for part in path[:-1]:
-            section = section.model_fields[part].annotation
-        unknown = unknown_name(key, path[-1], section.model_fields)
+        unknown = unknown_name(
+            key, path[-1], kind.keys_of(path[0], values.get(path[0])) if len(path) > 1 else kind.model_fields
+        )
         # A key before all sections may have the name of an option, which would be blamed for it.
         name = key if len(path) > 1 or isinstance(error["input"], dict) else f"{key} (before all sections)"
         return InvalidInput(name, error["input"], unknown.expected, _elsewhere(kind, path[-1]) or unknown.remedy)
+    if error["type"] == "missing":
+        return InvalidInput(key, None, "a value", "add it")
     if error["type"] == "literal_error":
         valid = [name.strip("'\" ") for name in error["ctx"]["expected"].replace(" or ", ",").split(",")]
         return unknown_name(key, error["input"], valid)
@@ -75,6 +79,5 @@ def _elsewhere(kind: type[Section], key: str) -> str:
     """Where a key belongs that stands in a section without it."""
     if key in kind.model_fields:
         return f"[{key}] is a section of its own"
-    sections = {name: field.annotation for name, field in kind.model_fields.items()}
-    found = [f"[{name}]" for name, one in sections.items() if key in getattr(one, "model_fields", ())]
+    found = [f"[{name}]" for name in kind.model_fields if key in kind.keys_of(name)]
     return f"it belongs to {' or '.join(found)}" if found else ""

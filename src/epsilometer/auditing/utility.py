@@ -26,7 +26,7 @@ from epsilometer.runs.scores import require_scores
 from epsilometer.runs.store import Store
 from epsilometer.runs.trials import Preparation
 from epsilometer.seeds import Stream, seed_of
-from epsilometer.subjects import Insertion, Observer, Sees, ThreatModel
+from epsilometer.subjects import Insertion, Observer, Predicts
 from epsilometer.training import accuracy
 
 if TYPE_CHECKING:
@@ -111,8 +111,7 @@ class _Looking(Observer):
 
 def has_accuracy(plan: Plan) -> bool:
     """Whether its models tell classes apart, and can be asked."""
-    lacking = plan.subject.grants.lacks(ThreatModel(Sees.PREDICTIONS, ()))
-    return isinstance(plan.subject.data, Dataset) and not lacking and plan.subject.loss != "scored"
+    return plan.subject.offers(Predicts) is not None and plan.subject.loss != "scored"
 
 
 def measure_accuracy(
@@ -135,8 +134,7 @@ def held_out_part(
 
     Nothing is held out of one that has none: that would change the training that is audited.
     """
-    named = spec.data.path is None and spec.subject.name is None
-    if not named or not has_accuracy(plan) or TEST not in DATASETS[spec.data.name].parts:
+    if spec.data.path is not None or not has_accuracy(plan) or TEST not in DATASETS[spec.data.name].parts:
         return None
     with suppress(EpsilometerError):  # a file that is not here, and cannot be downloaded: nothing audited needs it
         return load(spec.data.name, part=TEST, classes=spec.data.classes, directory=data_dir, progress=progress)

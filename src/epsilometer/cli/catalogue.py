@@ -32,7 +32,7 @@ def catalogue(
     """
     from epsilometer.accounting import ACCOUNTANTS
     from epsilometer.adversaries import ADVERSARIES
-    from epsilometer.auditing import TEMPLATES
+    from epsilometer.auditing import SUBJECTS, TEMPLATES
     from epsilometer.bounds import METHODS
     from epsilometer.data import DATASETS
     from epsilometer.mechanisms import MECHANISMS
@@ -47,6 +47,7 @@ def catalogue(
         "bounds": METHODS,
         "accountants": ACCOUNTANTS,
         "mechanisms": MECHANISMS,
+        "subjects": SUBJECTS,
         "datasets": DATASETS,
         "models": MODELS,
         "reproductions": REPRODUCTIONS,

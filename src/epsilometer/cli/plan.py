@@ -195,7 +195,7 @@ def _stated(spec: str | Path | None, training: str | None, options: PlanOptions)
     if training is not None and options.data is None:
         raise InvalidInput("--data", None, "the records to train on", "name a file: .npz (x, y), .csv or .parquet")
     stated = read_spec(Path(spec)) if spec is not None else Spec()
-    if stated.subject.train is not None and "data" not in stated.model_fields_set and options.data is None:
+    if stated.kind.needs_data and "data" not in stated.model_fields_set and options.data is None:
         remedy = "name a file in [data]: .npz (x, y), .csv or .parquet"
         raise InvalidInput("data.path", None, "the records to train on", remedy)
     return stated

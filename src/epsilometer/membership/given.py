@@ -13,7 +13,7 @@ from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
 from epsilometer.evidence import Coins, as_coins
 from epsilometer.membership.signals import NEVER
 from epsilometer.subjects import Entry, TrainingFailed, code_of
-from epsilometer.subjects.entry import entry_of
+from epsilometer.subjects.entry import by_name, function_of, name_of
 from epsilometer.subjects.released import explained
 from epsilometer.training import Array
 
@@ -32,10 +32,7 @@ class GivenModel:
     def __post_init__(self) -> None:
         if self.outputs not in OUTPUTS:
             raise unknown_name("outputs", self.outputs, OUTPUTS)
-        if not isinstance(self.predict, Entry):
-            if not callable(self.predict):
-                raise InvalidInput("predict", self.predict, "a function, or 'mymodule:predict'")
-            object.__setattr__(self, "predict", entry_of(self.predict) or self.predict)
+        object.__setattr__(self, "predict", by_name("predict", self.predict, "mymodule:predict"))
         object.__setattr__(self, "member", as_coins("member", self.member, len(self.member)))
         for side, name in ((self.member, "members"), (~self.member, "others")):
             if not side.any():
@@ -43,10 +40,10 @@ class GivenModel:
 
     @property
     def name(self) -> str:
-        return self.predict.name if isinstance(self.predict, Entry) else self.predict.__qualname__
+        return name_of(self.predict)
 
     def function(self) -> Callable[[Any], Any]:
-        return self.predict.load("target.predict") if isinstance(self.predict, Entry) else self.predict
+        return function_of(self.predict, "target.predict")
 
     def identity(self) -> dict[str, Any]:
         import hashlib

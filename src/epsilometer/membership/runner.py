@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer import validate
-from epsilometer.accounting import UpperBound, account
+from epsilometer.accounting import UpperBound
 from epsilometer.bounds import LowerBound, one_run_fdp, pool_runs
-from epsilometer.claims import Floats, Relation
+from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Membership, OneRun
 from epsilometer.membership.attack import Attack, Seen
@@ -19,6 +19,7 @@ from epsilometer.membership.catalogue import require_fitting
 from epsilometer.membership.plan import MembershipPlan
 from epsilometer.membership.result import RATES, SHOWN, AttackResult, Exposed, MembershipResult, subsets
 from epsilometer.membership.signals import Signals
+from epsilometer.neighbours import Neighbours
 from epsilometer.runs import Executor, Inline, MemoryStore, Progress, Results, Store, play
 
 MOST_GROUPS = 10  # values of a feature that are subgroups of their own
@@ -175,15 +176,12 @@ def _accuracies(plan: MembershipPlan, signals: Signals) -> tuple[float | None, f
 
 def _theory(plan: MembershipPlan, delta: float) -> UpperBound | None:
     """What accountants promise for the targets, if they say what noise they have."""
-    if plan.given is not None or plan.training is None or plan.training.caveat:
+    if plan.given is not None or plan.training is None:
         return None
-    mechanism, promise = plan.training.mechanism, plan.training.promise
-    if mechanism is None and promise is not None:
-        epsilon = promise.epsilon_at(delta)
-        return UpperBound(epsilon, delta, promise.relation, "its own proof", promise, unit=promise.unit)
-    if mechanism is None or mechanism.noise_multiplier == 0:
+    promise = plan.training.promise
+    if promise.caveat or promise.noise_multiplier == 0:
         return None
-    return account(mechanism, delta, Relation.ADD_REMOVE)
+    return promise.upper_bound(delta, Neighbours(plan.training.unit))
 
 
 def _exposed(plan: MembershipPlan, strongest: AttackResult) -> tuple[Exposed, ...]:

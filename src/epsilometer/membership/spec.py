@@ -11,7 +11,8 @@ import numpy as np
 import pydantic
 
 from epsilometer import validate
-from epsilometer.auditing.spec_sections import DataSection, ModelSection, Section, SubjectSection, TrainingSection
+from epsilometer.auditing.kinds import AnySubject, DpSgdSection, keys_of_subjects, kind_of
+from epsilometer.auditing.spec_sections import DataSection, ModelSection, Section, TrainingSection
 from epsilometer.auditing.spec_text import parse_toml, read_toml, validated
 from epsilometer.data import Dataset, Progress, own_data, read_pairs
 from epsilometer.errors import InvalidInput
@@ -114,11 +115,15 @@ class MembershipSpec(Section):
     data: DataSection = DataSection()
     model: OwnModel = OwnModel()
     training: OwnTraining = OwnTraining()
-    subject: SubjectSection = SubjectSection()
+    subject: AnySubject = DpSgdSection()
     defence: DefenceSection = DefenceSection()
     target: TargetSection = TargetSection()
     membership: MembershipSection = MembershipSection()
     settings: dict[str, dict[str, Any]] = pydantic.Field(default_factory=dict)
+
+    @classmethod
+    def keys_of(cls, section: str, given: Any = None) -> Mapping[str, Any]:
+        return keys_of_subjects(given) if section == "subject" else super().keys_of(section)
 
     def study(self, data_dir: Path | None = None, progress: Progress | None = None) -> Study:
         """What is to be done, with everything that the spec left open decided."""
@@ -126,7 +131,7 @@ class MembershipSpec(Section):
             return self._study(data_dir, progress)
         except InvalidInput as error:
             own: list[tuple[str, Section]] = [("training", self.training), ("model", self.model)]
-            if self.subject.train is not None or self.defence.name is not None:
+            if kind_of(self.subject.model_dump()).unused or self.defence.name is not None:
                 own = [("defence", self.defence)] if self.defence.name is not None else []
             sections = [("membership", self.membership), ("target", self.target), *own]
             known = {field: f"{name}.{field}" for name, section in sections for field in type(section).model_fields} | {
@@ -138,7 +143,7 @@ class MembershipSpec(Section):
         asked = self.membership
         validate.seed("seed", asked.seed)  # records are drawn by it before there is a plan
         readout = None if asked.readout is None else READOUTS.named(asked.readout, "membership.readout")()
-        if readout is None and self.subject.score is not None:
+        if readout is None and getattr(self.subject, "score", None) is not None:
             readout = Losses()
         attacks = self._attacks(BLACK_BOX if readout is None else readout.signals)
         given = self._given()
@@ -182,10 +187,8 @@ class MembershipSpec(Section):
             raise error.renamed(f"settings.{error.argument}") if own else error from None
 
     def _training(self, records: Dataset, held_out: Dataset | None) -> Subject:
-        if self.subject.name is not None:
-            raise InvalidInput("subject.name", self.subject.name, "nothing here: models must tell classes apart")
-        if self.subject.train is not None:
-            return self.subject.training(records)
+        if (given := self.subject.training(records)) is not None:
+            return given
         if self.defence.name is not None:
             return PlainTraining(self.defence.recipe(), records, held_out)
         return own_training(self.training, self.model, records)

@@ -6,7 +6,6 @@ import functools
 import hashlib
 from typing import Any
 
-from epsilometer.accounting import compare, curve
 from epsilometer.adversaries import ADVERSARIES
 from epsilometer.adversaries.distinguisher import Distinguisher, chosen
 from epsilometer.auditing import AuditResult
@@ -89,12 +88,10 @@ def _means(result: AuditResult) -> list[dict[str, Any]]:
     else:
         rows.append(means(f"the claim, its whole curve (ε = {point.epsilon:.4g} at δ)", plan.claim, plan.delta))
         rows.append(means(f"of the claim, only its point: ε = {point.epsilon:.4g}", point, plan.delta))
-    mechanism = plan.subject.mechanism
-    if mechanism is not None and result.upper_bound is not None:
-        theory = curve(mechanism, plan.neighbours)
-        if theory != plan.claim:
-            label = f"theory, its whole curve (ε = {up(theory.epsilon_at(plan.delta))} at δ)"
-            rows.append(means(label, theory, plan.delta))
+    theory = plan.promise.curve(plan.neighbours)
+    if theory is not None and theory != plan.claim:
+        label = f"theory, its whole curve (ε = {up(theory.epsilon_at(plan.delta))} at δ)"
+        rows.append(means(label, theory, plan.delta))
     kept = not is_refused(result.verdict.outcome.value)
     return [{**row, "stands": kept and place >= promises} for place, row in enumerate(rows)]
 
@@ -117,10 +114,7 @@ def _attack(result: AuditResult) -> dict[str, Any] | None:
 
 
 def _accountants(result: AuditResult) -> list[dict[str, Any]]:
-    mechanism = result.plan.subject.mechanism
-    if mechanism is None:
-        return []
-    found = compare(mechanism, result.plan.delta, result.plan.neighbours)
+    found = result.plan.promise.by_accountants(result.plan.delta, result.plan.neighbours)
     return [{"name": one.accountant, "epsilon": one.epsilon, "caveat": one.caveat} for one in found]
 
 

@@ -33,7 +33,7 @@ def to_json(result: AuditResult) -> dict[str, Any]:
         "family_bound": result.family_bound and result.family_bound.to_dict(),
         "claim_test": result.test.to_dict(),
         "noise_multiplier": {
-            "claimed": plan.subject.mechanism and plan.subject.mechanism.noise_multiplier,
+            "claimed": plan.promise.noise_multiplier,
             "limit": limit and limit.to_dict(),
         },
         "trials": result.evidence.sizes,

@@ -136,10 +136,10 @@ def _stopped(result: AuditResult) -> list[Row]:
 
 def _noise(result: AuditResult) -> list[Row]:
     """What the scores say of the noise, and what follows if the training is DP-SGD."""
-    mechanism = result.plan.subject.mechanism
-    if result.noise_limit is None or mechanism is None:
+    claimed = result.plan.promise.noise_multiplier
+    if result.noise_limit is None or claimed is None:
         return []
     limit = result.noise_limit.noise_multiplier
     noise = "any noise multiplier" if math.isinf(limit) else f"a noise multiplier of {up(limit, 3)} at most"
     family = "" if result.family_bound is None else f"ε ≥ {down(result.family_bound.epsilon)}: "
-    return [("if DP-SGD", f"{family}the scores allow {noise}; {mechanism.noise_multiplier:.3g} is claimed")]
+    return [("if DP-SGD", f"{family}the scores allow {noise}; {claimed:.3g} is claimed")]

@@ -29,14 +29,14 @@ from epsilometer.report.headline import Headline, certified, theory_of
 from epsilometer.report.release import DO_NOT_RELEASE
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
 from epsilometer.rounding import confidence, percent
-from epsilometer.subjects import own_training
+from epsilometer.subjects import KnowsRecipe, NoisySteps
 
 PER_STEP = {"gradient": GradientSteps(), "malicious-dataset": GradientSteps(malicious=True)}
 
 
 def ladder_of(plan: Plan) -> Reproduction:
     """All adversaries whose powers the plan's training grants, as cells of one table."""
-    own_training(plan.subject)  # all of them can play against nothing else
+    plan.subject.require(KnowsRecipe, "the ladder")  # all of them can play against nothing else
     if plan.planned_method.kind is not Kind.CERTIFIED or not plan.adversary.evidence_type.independent:
         raise InvalidInput("method", plan.planned_method.name, "one that certifies bounds from trials", "leave it out")
     granted = [name for name in LADDER if not plan.access.lacks(ADVERSARIES[name]().needs)]
@@ -123,7 +123,7 @@ def climb(
         "per_step": _per_step(plan, name, session),
         "theory": result.upper_bound and result.upper_bound.epsilon,
         "eps_opt": eps_opt(chosen.planned_trials, plan.confidence, plan.delta, method=plan.planned_method),
-        "noise_multiplier": own_training(plan.subject).recipe.noise_multiplier,
+        "noise_multiplier": plan.promise.noise_multiplier,
         "noise_limit": None if result.noise_limit is None else result.noise_limit.noise_multiplier,
         "proof": str(bound.proof),
         "method": bound.method,
@@ -154,7 +154,7 @@ def _rivals(plan: Plan, name: str, settings: Mapping[str, Any]) -> Sequence[Adve
     if issubclass(kind, Intermediate):
         return [kind(statistic=statistic, **settings) for statistic in STATISTICS]
     if issubclass(kind, Gradient):
-        return [kind(coordinates=min(kind.coordinates, own_training(plan.subject).network.parameters), **settings)]
+        return [kind(coordinates=min(kind.coordinates, plan.subject.require(NoisySteps, name).width), **settings)]
     return [kind(**settings)]
 
 
@@ -171,9 +171,9 @@ def _chosen(plan: Plan, name: str, session: Session, settings: Mapping[str, Any]
 
 def _per_step(plan: Plan, name: str, session: Session) -> float | None:
     """The family bound from single steps of two trainings, for adversaries that have such a twin."""
-    if name not in PER_STEP or plan.subject.caveat or plan.subject.mechanism is None:
+    if name not in PER_STEP or plan.promise.caveat or plan.promise.steps is None:
         return None
-    twin = replace(plan, adversary=PER_STEP[name], trials=None, method=ComposedSteps(plan.subject.mechanism))
+    twin = replace(plan, adversary=PER_STEP[name], trials=None, method=ComposedSteps(plan.promise.steps))
     return run(twin, session.progress, store=session.store, executor=session.executor).lower_bound.epsilon
 
 
@@ -186,10 +186,10 @@ def rungs(rows: Sequence[Row]) -> list[Rung]:
 
 
 def _draw(plan: Plan, rows: Sequence[Row]) -> Figure:
-    training, theory = own_training(plan.subject), plan.upper_bound
+    training, theory = plan.subject.require(KnowsRecipe, "the ladder"), plan.upper_bound
     assert theory is not None  # of the own DP-SGD there always is one
-    drawn = Ladder(training.mechanism.describe(), theory.epsilon, tuple(rungs(rows)))
-    what = f"{training.recipe.model} on {training.data.name}"
+    drawn = Ladder(plan.promise.describe(), theory.epsilon, tuple(rungs(rows)))
+    what = f"{training.recipe.model} on {plan.subject.data.name}"
     how = (
         f"{plan.planned_trials} trials per world, {confidence(plan.confidence)}, δ = {plan.delta:g}, {plan.neighbours}"
     )

@@ -9,7 +9,7 @@ from epsilometer.figures import Figure, Lines, Series, panels
 from epsilometer.reproductions.ladder import climb
 from epsilometer.reproductions.nasr_ladder import AS_IN_THE_PAPER, SETTINGS, plan_for, records_of
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
-from epsilometer.subjects import own_training
+from epsilometer.subjects import DpSgdTraining, KnowsRecipe
 
 EPSILON = "2"
 CLIPS = ("1", "5", "20")
@@ -21,10 +21,10 @@ def _measure(cell: Cell, session: Session) -> Row:
     plan = plan_for(
         records_of("purchase", session), EPSILON, SETTINGS["purchase"].learning_rate, session.trials, session.seed
     )  # fmt: skip
-    training, clip_norm = own_training(plan.subject), float(cell["C"])
-    rate = training.recipe.learning_rate / clip_norm
-    recipe = replace(training.recipe, clip_norm=clip_norm, learning_rate=rate)
-    plan, name = replace(plan, subject=replace(training, recipe=recipe)), cell["adversary"]
+    recipe, clip_norm = plan.subject.require(KnowsRecipe, cell["adversary"]).recipe, float(cell["C"])
+    rate = recipe.learning_rate / clip_norm
+    recipe = replace(recipe, clip_norm=clip_norm, learning_rate=rate)
+    plan, name = replace(plan, subject=DpSgdTraining(recipe, plan.subject.data)), cell["adversary"]
     measured, details = climb(plan, name, session, AS_IN_THE_PAPER[name])
     return Row(cell, _PAPER[name], measured, details)
 

@@ -3,7 +3,18 @@
 from epsilometer.isolation import LATE, Isolation
 from epsilometer.subjects.access import Access, Controls, Sees, ThreatModel
 from epsilometer.subjects.callables import ISOLATIONS, CallableTraining, Records, TrainingFailed
-from epsilometer.subjects.dp_sgd import DpSgdTraining, Faults, Trained, own_training
+from epsilometer.subjects.capabilities import (
+    Capability,
+    DrawsReleases,
+    HasRecords,
+    KnowsErm,
+    KnowsNetwork,
+    KnowsRecipe,
+    KnowsRidge,
+    NoisySteps,
+    Predicts,
+)
+from epsilometer.subjects.dp_sgd import DpSgdTraining, Faults, Trained
 from epsilometer.subjects.encoded_training import EncodedRecipe, EncodedTraining
 from epsilometer.subjects.entry import Entry
 from epsilometer.subjects.plain_training import PlainRecipe, PlainTraining
@@ -20,6 +31,15 @@ __all__ = [
     "Access",
     "ByName",
     "CallableTraining",
+    "Capability",
+    "DrawsReleases",
+    "HasRecords",
+    "KnowsErm",
+    "KnowsNetwork",
+    "KnowsRecipe",
+    "KnowsRidge",
+    "NoisySteps",
+    "Predicts",
     "Controls",
     "Differentiable",
     "DpSgdTraining",
@@ -46,5 +66,4 @@ __all__ = [
     "Values",
     "WhiteModel",
     "code_of",
-    "own_training",
 ]

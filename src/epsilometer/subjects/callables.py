@@ -18,13 +18,13 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from epsilometer import validate
-from epsilometer.accounting import DpSgd
+from epsilometer.accounting import DpSgd, NoPromise, Promise, StepsPromise
 from epsilometer.data import Dataset
 from epsilometer.errors import EpsilometerError, InvalidInput, unknown_name
 from epsilometer.isolation import LATE, Isolation
 from epsilometer.neighbours import RECORD, Neighbours, as_unit
 from epsilometer.subjects.access import Access, Controls, Sees
-from epsilometer.subjects.entry import Entry, can_start_processes, entry_of
+from epsilometer.subjects.entry import Entry, by_name, can_start_processes, function_of, has_name, name_of
 from epsilometer.subjects.released import SCORED, Released, explained
 from epsilometer.subjects.subject import Insertion, Observer, Subject
 from epsilometer.subjects.user_code import code_of
@@ -77,11 +77,8 @@ class CallableTraining(Subject):
         if self.time_limit is not None:
             validate.real("time_limit", self.time_limit, above=0)
         for name in ("train", "score"):
-            given = getattr(self, name)
-            if given is not None and not isinstance(given, Entry):
-                if not callable(given):
-                    raise InvalidInput(name, given, "a function, or 'mymodule:function'")
-                object.__setattr__(self, name, entry_of(given) or given)
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, by_name(name, given))
         object.__setattr__(self, "loss", "cross-entropy" if self.score is None else SCORED)
         if self.isolation == "process" and not self.safeguards.travels:
             expected = "a function that another process can find by name"
@@ -89,7 +86,7 @@ class CallableTraining(Subject):
 
     @property
     def safeguards(self) -> Isolation:
-        named = all(isinstance(part, Entry | None) for part in (self.train, self.score))
+        named = all(has_name(part) for part in (self.train, self.score))
         travels = named and can_start_processes() and self.isolation != "here"
         alone = self.isolation == "process"
         return Isolation(True, travels, alone, self.time_limit, self.deterministic)
@@ -99,8 +96,8 @@ class CallableTraining(Subject):
         return Access(Sees.FINAL_MODEL, [Controls.RECORDS, Controls.DATA])
 
     @property
-    def mechanism(self) -> DpSgd | None:
-        return self.stated
+    def promise(self) -> Promise:
+        return NoPromise() if self.stated is None else StepsPromise(self.stated)
 
     def describe(self) -> str:
         said = "" if self.stated is None else f", which says: {self.stated.describe()}"
@@ -108,18 +105,18 @@ class CallableTraining(Subject):
 
     @property
     def _name(self) -> str:
-        return self.train.name if isinstance(self.train, Entry) else getattr(self.train, "__qualname__", "train")
+        return name_of(self.train, "train")
 
     def load(self) -> None:
         self.code()
 
     def code(self) -> list[Any]:
-        return [_function(part) for part in (self.train, self.score) if part is not None]
+        return [function_of(part) for part in (self.train, self.score) if part is not None]
 
     def identity(self) -> dict[str, Any]:
         names = {"train": self._name}
         if self.score is not None:
-            names["score"] = self.score.name if isinstance(self.score, Entry) else self.score.__qualname__
+            names["score"] = name_of(self.score)
         return {
             "subject": {
                 "kind": "callable",
@@ -165,7 +162,7 @@ class CallableTraining(Subject):
         return False
 
     def _trained(self, data: Dataset, seed: np.random.SeedSequence) -> Released:
-        train, number = _function(self.train), int(seed.generate_state(1)[0])
+        train, number = function_of(self.train), int(seed.generate_state(1)[0])
         shape = data.shape or data.x.shape[1:]
         records = Records(data.x.reshape(len(data), *shape).copy(), data.y.copy())  # theirs to change
         seed_everything(number)
@@ -180,7 +177,7 @@ class CallableTraining(Subject):
             raise TrainingFailed(explained(error, self._name)) from None
         if model is None:
             raise TrainingFailed(f"{self._name} returned nothing: a model is expected")
-        score = None if self.score is None else _function(self.score)
+        score = None if self.score is None else function_of(self.score)
         return Released(model, self.data, score)
 
 
@@ -217,10 +214,6 @@ def _at_most(seconds: float | None, name: str) -> Iterator[None]:
         watchdog.cancel()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def _function(part: Entry | Callable[..., Any]) -> Callable[..., Any]:
-    return part.load() if isinstance(part, Entry) else part
 
 
 def _require_callable_with(

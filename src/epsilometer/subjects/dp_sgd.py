@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from epsilometer import validate
-from epsilometer.accounting import DpSgd
+from epsilometer.accounting import StepsPromise
 from epsilometer.claims import Claim, CurveClaim, Floats, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.subjects.access import Access
-from epsilometer.subjects.subject import Insertion, Observer, Subject
+from epsilometer.subjects.engine_steps import EngineSteps
+from epsilometer.subjects.subject import Insertion, Observer, Offered, Subject
 from epsilometer.subjects.user_code import code_of
 from epsilometer.training import (
     Array,
@@ -26,9 +27,12 @@ from epsilometer.training import (
     add_factories,
     engine_of,
     factories_of,
+    is_module,
     network_for,
     train_many,
 )
+
+OTHER_SAMPLING = "proved for Poisson sampling; this training's is {}"
 
 
 @dataclass(frozen=True)
@@ -96,14 +100,9 @@ class DpSgdTraining(Subject):
         return Access()
 
     @property
-    def mechanism(self) -> DpSgd:
-        return self.recipe.mechanism
-
-    @property
-    def caveat(self) -> str:
-        if self.recipe.is_accounted:
-            return ""
-        return f"proved for Poisson sampling; this training's is {self.recipe.sampling}"
+    def promise(self) -> StepsPromise:
+        doubt = "" if self.recipe.is_accounted else OTHER_SAMPLING.format(self.recipe.sampling)
+        return StepsPromise(self.recipe.mechanism, caveat=doubt)
 
     def load(self) -> None:
         if factories_of(self.recipe):
@@ -116,9 +115,13 @@ class DpSgdTraining(Subject):
     def network(self) -> Network | ModuleNetwork:
         return network_for(self.recipe, self.data)
 
+    def offers(self, capability: type[Offered]) -> Offered | None:
+        found = super().offers(capability)
+        return capability.of(EngineSteps(self.recipe, self.network)) if found is None else found
+
     def describe(self) -> str:
         data = f"{self.data.name} ({len(self.data)} records)"
-        return f"{self.recipe.model} on {data}, {self.mechanism.describe()}{self._told_of_clipping()}"
+        return f"{self.recipe.model} on {data}, {self.promise.describe()}{self._told_of_clipping()}"
 
     def _told_of_clipping(self) -> str:
         if not self.clip_norm_from_data:
@@ -136,9 +139,9 @@ class DpSgdTraining(Subject):
 
     def _module(self) -> dict[str, Any]:
         """What a torch module is and does, and the code of one of the user's own: outputs do not tell its gradients."""
-        network = self.network
-        if not isinstance(network, ModuleNetwork):
+        if not is_module(self.recipe.model):
             return {}
+        network: Any = self.network
         own = {"module_code": code_of(network.factory)} if self.code() else {}
         return {"module_sha256": network.fingerprint(), **own}
 
@@ -211,13 +214,3 @@ class _Seat(Watcher):
 
     def finish(self, parameters: Array, projections: Floats) -> None:
         self._observer.finish(Trained(self._network, parameters, projections))
-
-
-def own_training(subject: Subject) -> DpSgdTraining:
-    """The subject, for adversaries who have to know its recipe: gradients cannot be crafted for others."""
-    if not isinstance(subject, DpSgdTraining):
-        raise InvalidInput(
-            "adversary", "one that crafts gradients", f"one that {subject.describe()} grants enough to",
-            "use one of records, such as clipbkd or canaries",
-        )  # fmt: skip
-    return subject

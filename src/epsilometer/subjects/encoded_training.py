@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from epsilometer import validate
-from epsilometer.accounting import StudentDpSgd
-from epsilometer.claims import Claim, Relation
+from epsilometer.accounting import ClaimPromise, StudentDpSgd
+from epsilometer.claims import Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms import Sensitivity, Student
@@ -85,8 +85,8 @@ class EncodedTraining(Subject):
         return Access(Sees.FINAL_MODEL, [Controls.RECORDS, Controls.DATA])
 
     @property
-    def promise(self) -> Claim:
-        return self.recipe.mechanism.claim()
+    def promise(self) -> ClaimPromise:
+        return ClaimPromise(self.recipe.mechanism.claim())
 
     def require_relation(self, relation: Relation) -> None:
         if relation is Relation.REPLACE:

@@ -63,6 +63,32 @@ class Entry:
         return loaded
 
 
+def by_name(argument: str, given: Any, example: str = "mymodule:function") -> Entry | Callable[..., Any]:
+    """A function by its name, where another process could find it so; or else as it is."""
+    if _entry(given) is None and not callable(given):
+        raise InvalidInput(argument, given, f"a function, or '{example}'")
+    return _entry(given) or entry_of(given) or given
+
+
+def has_name(part: Entry | Callable[..., Any] | None) -> bool:
+    """Whether another process finds it: also where there is nothing to find."""
+    return part is None or _entry(part) is not None
+
+
+def name_of(part: Entry | Callable[..., Any], usual: str = "") -> str:
+    entry = _entry(part)
+    return getattr(part, "__qualname__", usual) if entry is None else entry.name
+
+
+def function_of(part: Entry | Callable[..., Any], argument: str = "subject.train") -> Callable[..., Any]:
+    entry = _entry(part)
+    return part if entry is None else entry.load(argument)  # type: ignore[return-value]
+
+
+def _entry(part: Any) -> Entry | None:
+    return part if isinstance(part, Entry) else None
+
+
 def can_start_processes() -> bool:
     """Whether another process could import the script that this one runs; not so if it came from standard input."""
     path = getattr(sys.modules.get("__main__"), "__file__", None)

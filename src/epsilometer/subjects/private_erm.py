@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.accounting import DpSgd
+from epsilometer.accounting import ClaimPromise, DpSgd, Promise, StepsPromise
 from epsilometer.claims import Claim, Floats
 from epsilometer.data import RegressionData
-from epsilometer.mechanisms.erm import SOUND, Flaws, OutputPerturbation, PrivateErm
+from epsilometer.mechanisms.erm import SOUND, Flaws, PrivateErm
 from epsilometer.neighbours import require_same_neighbours
 from epsilometer.seeds import Words, words_of
 from epsilometer.subjects.access import Access, Controls, Sees
+from epsilometer.subjects.capabilities import KnowsErm
 from epsilometer.subjects.private_ridge import Coefficients
 from epsilometer.subjects.subject import Insertion, Observer, Subject
 from epsilometer.training import normal_rows
@@ -37,7 +38,7 @@ class _SeededDraws:
 
 
 @dataclass(frozen=True)
-class ErmTraining(Subject):
+class ErmTraining(Subject, KnowsErm):
     """A private ERM on data; `flaws` are made on purpose, and nobody who plays is told."""
 
     erm: PrivateErm
@@ -52,13 +53,12 @@ class ErmTraining(Subject):
         return Access(Sees.RELEASE, [Controls.RECORDS])
 
     @property
-    def mechanism(self) -> DpSgd | None:
-        """Normal noise on what one record moves by the sensitivity: DP-SGD's only step with all records. Replacing one
-        moves a sum of gradients by twice the clip norm, so half of the sensitivity stands for that."""
-        if not isinstance(self.erm, OutputPerturbation) or not self.erm.delta:
-            return None
-        n = len(self.data)
-        return DpSgd(sample_rate=1.0, noise_multiplier=2.0 * self.erm.noise_std(n) / self.erm.sensitivity(n), steps=1)
+    def promise(self) -> Promise:
+        """Normal noise on what one record moves by the sensitivity: DP-SGD's only step with all records."""
+        noise = self.erm.noise_multiplier(len(self.data))
+        if noise is None:
+            return ClaimPromise(self.erm.claim)
+        return StepsPromise(DpSgd(sample_rate=1.0, noise_multiplier=noise, steps=1))
 
     def require_claim(self, claim: Claim) -> None:
         require_same_neighbours("the claim", claim.neighbours, "private ERM", self.erm.relation)

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epsilometer.accounting import DpSgd
+from epsilometer.accounting import DpSgd, StepsPromise
 from epsilometer.claims import Claim, Floats
 from epsilometer.data import RegressionData
 from epsilometer.mechanisms import PrivateRidge, proved_sensitivity
 from epsilometer.neighbours import require_same_neighbours
 from epsilometer.seeds import words_of
 from epsilometer.subjects.access import Access, Controls, Sees
+from epsilometer.subjects.capabilities import KnowsRidge
 from epsilometer.subjects.dp_sgd import Faults
 from epsilometer.subjects.subject import Insertion, Observer, Subject
 from epsilometer.training import Array, normal_rows
@@ -33,7 +34,7 @@ class Coefficients(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RidgeTraining(Subject):
+class RidgeTraining(Subject, KnowsRidge):
     """`PrivateRidge` on data; `faults` are made on purpose, and nobody who plays is told."""
 
     ridge: PrivateRidge
@@ -45,17 +46,16 @@ class RidgeTraining(Subject):
         return Access(Sees.RELEASE, [Controls.RECORDS])
 
     @property
-    def mechanism(self) -> DpSgd:
-        """Gaussian noise on what one record moves by the sensitivity at most is DP-SGD's only step with all records."""
-        return DpSgd(sample_rate=1.0, noise_multiplier=self.ridge.noise_std / self.ridge.sensitivity, steps=1)
+    def promise(self) -> StepsPromise:
+        """Gaussian noise on what one record moves by the sensitivity at most is DP-SGD's only step with all records.
 
-    @property
-    def caveat(self) -> str:
-        """Not every sensitivity is one: see ridge.py."""
-        proved = proved_sensitivity(self.ridge.regularisation, len(self.data) + 1)
-        if self.ridge.sensitivity >= proved:
-            return ""
-        return f"its sensitivity {self.ridge.sensitivity:.4g} is not proved for {len(self.data) + 1} records"
+        Not every sensitivity is one: see ridge.py.
+        """
+        noise = self.ridge.noise_std / self.ridge.sensitivity
+        proved, caveat = proved_sensitivity(self.ridge.regularisation, len(self.data) + 1), ""
+        if self.ridge.sensitivity < proved:
+            caveat = f"its sensitivity {self.ridge.sensitivity:.4g} is not proved for {len(self.data) + 1} records"
+        return StepsPromise(DpSgd(sample_rate=1.0, noise_multiplier=noise, steps=1), caveat=caveat)
 
     def require_claim(self, claim: Claim) -> None:
         require_same_neighbours("the claim", claim.neighbours, "private ridge regression", self.ridge.relation)

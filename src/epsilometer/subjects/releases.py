@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epsilometer import validate
-from epsilometer.accounting import DpSgd
+from epsilometer.accounting import ClaimPromise, DpSgd, NoPromise, Promise, StepsPromise
 from epsilometer.claims import Claim, Floats
 from epsilometer.errors import EpsilometerError, InvalidInput, one_line
 from epsilometer.isolation import Isolation
@@ -21,6 +21,7 @@ from epsilometer.mechanisms.callables import as_rows
 from epsilometer.neighbours import Neighbours, Relation, require_same_neighbours, sensitivity
 from epsilometer.subjects.access import Access, Controls, Sees
 from epsilometer.subjects.callables import TrainingFailed
+from epsilometer.subjects.capabilities import DrawsReleases
 from epsilometer.subjects.entry import Entry, can_start_processes, entry_of
 from epsilometer.subjects.released import explained
 from epsilometer.subjects.subject import Insertion, Observer, Subject
@@ -32,6 +33,7 @@ class ByName:
     """A function of the user's that is loaded by name where it is called."""
 
     entry: Entry
+    travels: ClassVar[bool] = True
 
     @property
     def __wrapped__(self) -> Any:  # whoever asks for the signature is told that of the function
@@ -65,7 +67,7 @@ class Values:
 
 
 @dataclass(frozen=True, eq=False)
-class Releases(Subject):
+class Releases(Subject, DrawsReleases):
     """`block` releases a trial of a mechanism; each has its own randomness, so that they are independent.
 
     `fault` says what is wrong with it on purpose; nobody who plays is told.
@@ -80,11 +82,9 @@ class Releases(Subject):
 
     def __post_init__(self) -> None:
         validate.whole("block", self.block, least=1, most=10**6)
-        mechanism = self.released
-        if isinstance(mechanism, CallableMechanism) and not isinstance(mechanism.function, ByName):
-            entry = entry_of(mechanism.function) if hasattr(mechanism.function, "__qualname__") else None
-            if entry is not None:
-                object.__setattr__(self, "released", replace(mechanism, function=ByName(entry)))
+        entry = entry_of(self._function) if hasattr(self._function, "__qualname__") else None
+        if entry is not None:
+            object.__setattr__(self, "released", replace(self.released, function=ByName(entry)))  # type: ignore[type-var]
         if self.data.pair is not None:
             self._require_neighbours(*self.data.pair)
 
@@ -99,7 +99,7 @@ class Releases(Subject):
     @property
     def _function(self) -> Any:
         """The user's own, if it is one."""
-        return self.released.function if isinstance(self.released, CallableMechanism) else None
+        return getattr(self.released, "function", None)
 
     @property
     def unit(self) -> str:
@@ -109,7 +109,7 @@ class Releases(Subject):
     def safeguards(self) -> Isolation:
         if self._function is None:
             return Isolation()
-        travels = isinstance(self._function, ByName) and can_start_processes()
+        travels = getattr(self._function, "travels", False) and can_start_processes()
         return Isolation(foreign=True, travels=travels, repeats=self.deterministic)
 
     @property
@@ -117,16 +117,12 @@ class Releases(Subject):
         return Access(Sees.RELEASE, [Controls.RECORDS, Controls.DATA])
 
     @property
-    def mechanism(self) -> DpSgd | None:
+    def promise(self) -> Promise:
         """Gaussian noise is DP-SGD's only step with all records."""
-        if type(self.released) is not Gaussian:
-            return None
-        noise = self.released.noise_std / self.released.sensitivity.amount * sensitivity(self.released.relation)
-        return DpSgd(sample_rate=1.0, noise_multiplier=noise, steps=1)
-
-    @property
-    def promise(self) -> Claim | None:
-        return None if self.fault or self._function is not None else self.released.claim
+        if type(self.released) is Gaussian:
+            noise = self.released.noise_std / self.released.sensitivity.amount * sensitivity(self.released.relation)
+            return StepsPromise(DpSgd(sample_rate=1.0, noise_multiplier=noise, steps=1))
+        return NoPromise() if self.fault or self._function is not None else ClaimPromise(self.released.claim)
 
     def require_claim(self, claim: Claim) -> None:
         require_same_neighbours("the claim", claim.neighbours, "the mechanism", self.released.neighbours)

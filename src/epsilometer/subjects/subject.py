@@ -7,21 +7,26 @@ whatever its score says about the world, it has learned from the training.
 from __future__ import annotations
 
 import functools
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.accounting import DpSgd
+from epsilometer.accounting import NoPromise, Promise, StepsPromise
 from epsilometer.claims import Claim, Floats, Relation
+from epsilometer.deprecated import moved_property
+from epsilometer.errors import InvalidInput
 from epsilometer.isolation import Isolation
 from epsilometer.neighbours import RECORD
 from epsilometer.subjects.access import Access
+from epsilometer.subjects.capabilities import Capability
 from epsilometer.training import Array, Labels, Poisoner
 
+Offered = TypeVar("Offered", bound=Capability)
 Addition = tuple[NDArray[np.int64], Floats]  # places in the parameter vector, and what is added there
 
 
@@ -141,20 +146,33 @@ class Subject(ABC):
         """What one row of its data is, all that a game puts in or leaves out: a record, a user, another word."""
         return RECORD
 
-    @property
-    def mechanism(self) -> DpSgd | None:
-        """The training as accountants see it, if it says how much noise it adds to what."""
-        return None
+    def offers(self, capability: type[Offered]) -> Offered | None:
+        """The capability, if it has it; by itself a subject offers what it inherits."""
+        return capability.of(self)
+
+    def require(self, capability: type[Offered], adversary: str) -> Offered:
+        """The capability, for an adversary that cannot play without."""
+        found = self.offers(capability)
+        if found is None:
+            expected = f"one that {self.describe()} offers enough to; it needs {capability.words}"
+            raise InvalidInput("adversary", adversary, expected)
+        return found
 
     @property
-    def promise(self) -> Claim | None:
-        """What is proved of it otherwise, if accountants have nothing to add up."""
-        return None
+    def promise(self) -> Promise:
+        """What it promises of its privacy, as far as it says."""
+        return NoPromise()
 
-    @property
-    def caveat(self) -> str:
-        """Why what accountants say of the mechanism may not hold for this training; empty if it does."""
-        return ""
+    mechanism = moved_property("mechanism", "promise.steps", lambda self: self.promise.steps)
+    caveat = moved_property("caveat", "promise.caveat", lambda self: self.promise.caveat)
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        """A class of the user's own that still says a mechanism promises what follows from that."""
+        super().__init_subclass__(**settings)
+        if "mechanism" in vars(cls) and "promise" not in vars(cls):
+            words = f"{cls.__name__}.mechanism is now promise, and the old name will go with the next release"
+            warnings.warn(words, DeprecationWarning, stacklevel=2)
+            cls.promise = property(_from_mechanism)  # type: ignore[method-assign, assignment]
 
     def load(self) -> None:
         """Import all that it needs; threads are counted only of libraries that are there."""
@@ -180,3 +198,9 @@ class Subject(ABC):
 
     def require_claim(self, claim: Claim) -> None:
         """Refuse a claim that makes no sense for this subject."""
+
+
+def _from_mechanism(subject: Subject) -> Promise:
+    said = type(subject).caveat is not Subject.caveat
+    mechanism, caveat = subject.mechanism, subject.caveat if said else ""
+    return NoPromise(caveat=caveat) if mechanism is None else StepsPromise(mechanism, caveat=caveat)

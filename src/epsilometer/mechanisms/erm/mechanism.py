@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from epsilometer import validate
-from epsilometer.claims import Floats, PointClaim, Relation
+from epsilometer.claims import Claim, Floats, PointClaim, Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.erm.draws import Draws, GeneratorDraws
 from epsilometer.mechanisms.erm.flaws import SOUND, Flaws
 from epsilometer.mechanisms.erm.problem import Problem
+
+if TYPE_CHECKING:
+    from epsilometer.mechanisms.erm.worst_case import Neighbours
+
+
+@dataclass(frozen=True)
+class KnownLeak:
+    """The exact ε of two neighbours, how far apart their models are, and how far they may be."""
+
+    epsilon: float
+    separation: float
+    sensitivity: float
 
 
 @dataclass(frozen=True)
@@ -37,6 +49,19 @@ class PrivateErm(ABC):
     def claim(self) -> PointClaim:
         """What is promised."""
         return PointClaim(self.epsilon, self.delta, self.relation)
+
+    def curve(self, records: int) -> Claim:
+        """All that is promised for so many records."""
+        return self.claim
+
+    def noise_multiplier(self, records: int) -> float | None:
+        """Normal noise on what one record moves, in halves of the sensitivity: replacing a record moves a sum of
+        gradients by twice the clip norm, so half of the sensitivity stands for that. None for another noise."""
+        return None
+
+    def known_leak(self, pair: Neighbours, flaws: Flaws = SOUND) -> KnownLeak | None:
+        """What these neighbours leak, if that is known exactly."""
+        return None
 
     @abstractmethod
     def releases(self, x: ArrayLike, y: ArrayLike, draws: Draws, flaws: Flaws = SOUND) -> Floats:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,8 +27,11 @@ from epsilometer.claims import Claim, Floats, GaussianClaim
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.mechanisms.erm.draws import Draws, long_tailed
 from epsilometer.mechanisms.erm.flaws import SOUND, Flaws
-from epsilometer.mechanisms.erm.mechanism import PrivateErm, require_convexity, require_lipschitz
+from epsilometer.mechanisms.erm.mechanism import KnownLeak, PrivateErm, require_convexity, require_lipschitz
 from epsilometer.mechanisms.erm.solvers import Risk, descended, optimum
+
+if TYPE_CHECKING:
+    from epsilometer.mechanisms.erm.worst_case import Neighbours
 
 CALIBRATIONS = ("analytic", "classic")
 SOLVERS = ("newton", "gradient-descent")
@@ -113,6 +116,15 @@ class OutputPerturbation(PrivateErm):
         if not self.delta:
             return self.claim
         return GaussianClaim(self.sensitivity(records) / self.noise_std(records), self.relation)
+
+    def noise_multiplier(self, records: int) -> float | None:
+        return 2.0 * self.noise_std(records) / self.sensitivity(records) if self.delta else None
+
+    def known_leak(self, pair: Neighbours, flaws: Flaws = SOUND) -> KnownLeak:
+        n = len(pair.x)
+        apart = float(np.linalg.norm(self.fit(pair.x, pair.y, flaws) - self.fit(*pair.replaced(), flaws)))
+        felt = apart / flaws.noise_scale if flaws.noise_scale else np.inf
+        return KnownLeak(self.epsilon_of(felt, n), apart, self.sensitivity(n))
 
     def epsilon_of(self, separation: float, records: int) -> float:
         """The exact ε (at δ) of two worlds whose models lie so far apart."""
