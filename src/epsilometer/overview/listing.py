@@ -47,7 +47,10 @@ class KnownRun:
 
     @property
     def relation(self) -> str:
-        return str(self.plan["claim"]["relation"])
+        """Of which neighbours its ε speaks: of records, if nothing else is said."""
+        claim = self.plan["claim"]
+        unit = claim.get("unit", "record")
+        return str(claim["relation"]) if unit == "record" else f"{claim['relation']} of a {unit}"
 
     @property
     def adversary(self) -> str:
