@@ -115,6 +115,9 @@ def play_rounds(
             for kind in (False, True)
             for _ in range(collaboration.rehearsals)
         ]
+        if not np.isfinite([shared, *trials]).all():
+            expected, remedy = "one with which updates stay finite", "lower it, the noise multiplier or the clip norm"
+            raise InvalidInput("learning_rate", collaboration.learning_rate, expected, remedy)
         direction = common_direction(network, trials, direction)
         made = np.array(
             [update_features(network, updates.noisy(one, collaboration.batch, rng), direction) for one in trials]
