@@ -28,7 +28,7 @@ INSTANCES = (
 PROPERTY = '[data]\nname = "digits"\nclasses = [0, 1]\n[collaboration]\nhidden = [4]\nrounds = 24\n'
 RECONSTRUCT = '[reconstruction]\nattack = "sums"\nin_sum = 1797\nreleases = 40\nrecords = 60\n'
 QUICK = {
-    "property": ["property", "property.toml", "--trials", "60"],
+    "property": ["property", "property.toml", "--trials", "20"],
     "reconstruct": ["reconstruct", "reconstruct.toml"],
 }
 STUDIES = {

@@ -70,7 +70,7 @@ def reconstruct(
     players: Players,
     manner: Manner,
 ) -> None:
-    """Rebuild single records from sums or from a gradient, at several noise multipliers, beside proved limits.
+    """Rebuild single records from sums or from a gradient, at several noise multipliers, beside limits for it.
 
     Two sums that differ in one record give it away, and so does the gradient of one record. Errors stand beside the
     limits for unbiased estimates of Guo et al. (2022) and the ε that the noise promises. The report shows records: it
