@@ -66,7 +66,9 @@ class PropertyResult(Drawable):
         return Lines("Seen in the first rounds", places, tuple(lines), "rounds seen", "AUC", most=1.0)
 
     def histograms(self) -> ScoreHistograms:
-        return self.evidence.figure()
+        seen, what = self.evidence, "the property"
+        title = "Scores with and without the property"
+        return ScoreHistograms.of(seen.out_scores, seen.in_scores, None, title, "collaborations", what)
 
     def __repr__(self) -> str:
         return f"PropertyResult({self.plan.marked.name}: AUC {self.auc}, {self.plan.trials} collaborations each)"

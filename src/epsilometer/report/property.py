@@ -35,7 +35,10 @@ def property_headline(result: PropertyResult) -> Headline:
         return Headline(None, (first, f"{NO_EPSILON[0].upper()}{NO_EPSILON[1:]}."), limits)
     at = f"at δ = {result.bound.delta:g} (all data of a participant replaced; {sure})"
     epsilon = f"ε ≥ {down(result.bound.epsilon)} {at}"
-    second = f"Certified: {epsilon}. The noise promises ε ≤ {up(result.theory.epsilon)} for that. {NOT_ALL}."
+    promise = f"the noise promises ε ≤ {up(result.theory.epsilon)} for that"
+    second = f"Certified: {epsilon}; {promise}. {NOT_ALL}."
+    if not result.bound.epsilon:
+        second = f"No ε above 0 is certified {at}; {promise}, which this neither confirms nor refutes. {NOT_ALL}."
     if result.bound.epsilon > result.theory.epsilon:
         second = f"Certified: {epsilon}, which is more than the noise promises ({up(result.theory.epsilon)})."
     return Headline(None, (first, second), f"{limits}; {epsilon}")

@@ -67,7 +67,7 @@ def _promise(document: Document) -> str:
         f"The unit is a {document['unit']}: all of its data are replaced. The noise promises ε ≤ "
         f"{up(float(high['epsilon']))} at δ = {high['delta']:g} ({high['accountant']}). The collaborations that were "
         f"played certify ε ≥ {down(float(low['epsilon']))} with {100 * low['confidence']:.10g} % confidence, from one "
-        "score each. What lies between is open."
+        "score each. Between the two nothing is known."
     )
 
 
