@@ -38,6 +38,7 @@ def test_a_trial_is_a_function_of_plan_noise_and_record(attack: str) -> None:
     together = dict(zip(trials, one.play(prepared, trials), strict=True))
     copy = pickle.loads(pickle.dumps(one))
     assert copy.fingerprint() == one.fingerprint()
+    assert one.to_dict()["attack"]["name"] == attack
     for trial in reversed(trials):
         (alone,) = copy.play(copy.prepare(), [trial])
         assert alone.tobytes() == together[trial].tobytes()

@@ -24,8 +24,10 @@ Release = Callable[[Floats], Floats]
 class RecordAttack(Protocol):
     """A release with normal noise of σ times a unit, and an estimate of one record from it."""
 
-    name: ClassVar[str]
     unbiased: ClassVar[bool]  # whether the mean of its estimates is the record
+
+    @property
+    def name(self) -> str: ...
 
     def require(self, data: Dataset) -> None:
         """An error if it cannot be played on these data."""
@@ -116,7 +118,6 @@ class GradientInversion:
     Without `hidden` layers it is that of one layer: softmax regression.
     """
 
-    name: ClassVar[str] = "network"
     unbiased: ClassVar[bool] = False  # biases have noise as well, which draws the ratio to 0
     releases: ClassVar[int] = 1
     hidden: tuple[int, ...] = (32,)
@@ -126,6 +127,10 @@ class GradientInversion:
         for width in self.hidden:
             validate.whole("hidden", width, least=1, most=100_000)
         validate.real("clip_norm", self.clip_norm, above=0, below=math.inf)
+
+    @property
+    def name(self) -> str:
+        return "network" if self.hidden else "layer"
 
     def require(self, data: Dataset) -> None:
         """Any data can be learned from."""
