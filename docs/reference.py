@@ -1,6 +1,7 @@
-"""The reference, made from the code: `commands.md`, kept in the repository, and a page a namespace, made by conf.py.
+"""The reference, made from the code: `commands.md` and `results.md`, which are kept in the repository, and a page a
+namespace, made by conf.py.
 
-python docs/reference.py     # writes commands.md again
+python docs/reference.py     # writes commands.md and results.md again
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import enum
 import importlib
 import inspect
+import json
 import re
 import typing
 from collections.abc import Iterator, Mapping
@@ -96,6 +98,62 @@ def _words(text: str | None) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
+
+
+RESULTS = """# Results for programs
+
+With `--out DIR` a command writes its result as JSON: `result.json`, of `calibrate` `calibration.json`. Its `kind` says
+which of the following it is. These fields, with these types and meanings, are what a program may rely on: tests hold
+real results of every kind to this page. Within a `schema` fields may be added, but none goes or changes its meaning.
+Objects without a type here (`plan`, `figures`, settings) say what a run was made of; their keys are those of the
+version that wrote them. Numbers that JSON has not are the texts `"inf"`, `"-inf"` and `"nan"`.
+
+`--json` of `audit`, `mechanism`, `membership`, `instances`, `property` and `reconstruct` prints the same (of `audit`,
+`mechanism` and `instances` without `command`; `instances --against` with one field more, `against`).
+"""
+
+
+def results() -> str:
+    """Every kind of result with its fields, as their types have them."""
+    from epsilometer.report.documents import DOCUMENTS
+
+    parts: dict[str, type] = {}
+    sections = [_document(f"## {kind}", one, parts) for kind, one in DOCUMENTS.items()]
+    later = []
+    while len(later) < len(parts):  # a part may have parts
+        name, one = list(parts.items())[len(later)]
+        later.append(_document(f"### {name}", one, parts))
+    note = "<!-- made by: python docs/reference.py -->\n"
+    return "\n".join([RESULTS, note, *sections, "## Parts\n", *later])
+
+
+def _document(heading: str, one: Any, parts: dict[str, type]) -> str:
+    optional, rows = one.__optional_keys__, []
+    for name, hint in typing.get_type_hints(one, include_extras=True).items():
+        left_out = typing.get_origin(hint) is typing.NotRequired
+        kind = typing.get_args(hint)[0] if left_out else hint
+        missing = ", may be missing" * (left_out or name in optional)
+        rows.append((f"`{name}`", f"{_kind(kind.__origin__, parts)}{missing}", _cell(kind.__metadata__[-1])))
+    table = "\n".join(f"| {' | '.join(row)} |" for row in [("field", "type", "meaning"), ("---",) * 3, *rows])
+    return f"{heading}\n\n{_first(one)}\n\n{table}\n"
+
+
+def _kind(hint: Any, parts: dict[str, type]) -> str:
+    """A type in words, with a link to the part that it names."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if typing.is_typeddict(hint):
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", hint.__name__.removesuffix("Part")).lower()
+        parts.setdefault(name, hint)
+        return f"[{name}](#{name.replace(' ', '-')})"
+    if origin is typing.Literal:
+        return " or ".join(f"`{json.dumps(value)}`" for value in inner)
+    if origin in (UnionType, typing.Union):
+        return " or ".join(dict.fromkeys(_kind(arm, parts) for arm in inner))
+    if origin is list:
+        return f"list of {_kind(inner[0], parts)}"
+    if origin is dict:
+        return "object" if inner[1] is Any else f"object of {_kind(inner[1], parts)}"
+    return {NoneType: "null", bool: "true or false"}.get(hint) or _WORDS[hint]
 
 
 def namespaces() -> dict[str, ModuleType]:
@@ -231,3 +289,4 @@ def _first(value: Any) -> str:
 
 if __name__ == "__main__":
     (HERE / "commands.md").write_text(commands())
+    (HERE / "results.md").write_text(results())

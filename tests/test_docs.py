@@ -135,6 +135,15 @@ def test_specs_on_every_page_can_be_read() -> None:
     assert spec.subject.noise_multiplier == 2 * spec.subject.arguments["noise"]
 
 
+def test_specs_of_studies_can_be_read() -> None:
+    from epsilometer.collaborative import parse_property
+    from epsilometer.reconstruction import parse_reconstruction
+
+    (shared,), (rebuilt,) = (blocks(page(name), "toml") for name in ("collaborative.md", "reconstruction.md"))
+    assert parse_property(shared).study().plan.collaboration.updates.level == "record"
+    assert parse_reconstruction(rebuilt).study().plan.attack.hidden == (32,)
+
+
 def test_a_training_of_ones_own_is_audited_as_its_page_says() -> None:
     spec, ridge = blocks(page("subjects.md"), "toml")
     assert parse_spec(ridge).plan().adversary.name == "ridge-clipbkd"
@@ -240,6 +249,10 @@ def test_options_in_sentences_exist() -> None:
 
 def test_the_page_of_commands_is_as_the_program_has_them(reference: ModuleType) -> None:
     assert page("commands.md") == reference.commands(), "run: python docs/reference.py"
+
+
+def test_the_page_of_results_is_as_their_types_have_them(reference: ModuleType) -> None:
+    assert page("results.md") == reference.results(), "run: python docs/reference.py"
 
 
 def test_every_option_of_help_is_on_that_page(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,11 +11,20 @@ import pytest
 from epsilometer.auditing import run, spec_from_dict
 from epsilometer.auditing.mechanism_audit import audit_mechanism
 from epsilometer.bounds.calibration import calibrate_bounds, false_alarms, laplace
+from epsilometer.collaborative import property_from_dict, run_property
 from epsilometer.figures import Figure
 from epsilometer.instances import InstancePlan, chosen_records, run_instances
 from epsilometer.json_values import json_values
 from epsilometer.membership import membership_from_dict, run_membership
-from epsilometer.report import instances_to_json, membership_to_json, to_json, versions
+from epsilometer.reconstruction import reconstruction_from_dict, run_reconstruction
+from epsilometer.report import (
+    instances_to_json,
+    membership_to_json,
+    property_to_json,
+    reconstruction_to_json,
+    to_json,
+    versions,
+)
 from epsilometer.report.html import render
 from epsilometer.report.kinds import page_of
 from epsilometer.report.page import Drawn, Page
@@ -73,6 +82,17 @@ def instances() -> dict[str, Any]:
     return instances_to_json(run_instances(plan)) | {"command": BAD, "training": BAD}
 
 
+def property_inference() -> dict[str, Any]:
+    updates = {"rounds": 8, "level": "participant", "noise_multiplier": 0.5}
+    study = property_from_dict({"collaboration": updates, "property": {"trials": 6}}).study()
+    return property_to_json(run_property(study.plan), BAD) | {"attacked": BAD}
+
+
+def reconstruction() -> dict[str, Any]:
+    study = reconstruction_from_dict({"reconstruction": {"records": 4}}).study()
+    return reconstruction_to_json(run_reconstruction(study.plan), BAD) | {"attacked": BAD}
+
+
 def calibration() -> dict[str, Any]:
     cells = calibrate_bounds(
         repetitions=5, trials=20, bounds=["union-bound", "best-on-same"], mechanisms=[laplace(1.0)]
@@ -111,6 +131,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Page, Pat
         "watch": watch(),
         "membership": membership(),
         "instances": instances(),
+        "property": property_inference(),
+        "reconstruction": reconstruction(),
     }
     documents["audit"]["training"] = BAD
     found = {}
@@ -122,7 +144,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Page, Pat
     return found
 
 
-KINDS = ("audit", "mechanism", "ladder", "reproduction", "calibration", "watch", "membership", "instances")
+KINDS = (
+    "audit", "mechanism", "ladder", "reproduction", "calibration", "watch", "membership", "instances", "property",
+    "reconstruction",
+)  # fmt: skip
 MARKS = """svg => [...svg.querySelectorAll('[id*="-mark-"]')].length
     + [...svg.querySelectorAll('[id*="-marks-"]')].reduce((sum, one) => sum + one.querySelectorAll('use').length, 0)"""
 

@@ -24,7 +24,7 @@ WORDS = (
     "l2", "consistent", "passed", "sampler", "extra", "model", "run", "watched", "damaged", "127.0.0.1", "::1",
     "0.0.0.0", "99999", "training.steps=20,21", "training.steps=", "model.hidden=[3],[4]", "claim.epsilon=nan", "a.b=1",
     "tiny.toml", "given.toml", "rows.txt", "lira", "rmia", "label-only", "white-box", "loss", "sum", "mean",
-    "individual", "dangling", "loop", "record", "user",
+    "individual", "dangling", "loop", "ink", "sex", "record", "user", "participant", "sums", "layer", "network",
 )  # fmt: skip
 SMALL = tuple(word for word in WORDS if not (word.isdecimal() and int(word[:9]) > 20))  # nothing that trains for long
 PLACES = (  # where results may be asked for: never where a fuzz must not write
@@ -33,7 +33,7 @@ PLACES = (  # where results may be asked for: never where a fuzz must not write
 )  # fmt: skip
 FLAGS = (  # no word belongs to them
     "--in-order", "--deterministic", "--not-deterministic", "--quiet", "--help", "--curve", "--stop-when-known",
-    "--second-run", "--allow-remote", "--last-layer", "--flips", "--no-flips",
+    "--second-run", "--allow-remote", "--last-layer", "--flips", "--no-flips", "--control", "--no-control",
 )  # fmt: skip
 WRITES = (  # --json is a file of `inspect` only
     "--out", "--json", "--scores", "--summary", "--junit", "--model-card", "--export",
@@ -55,6 +55,14 @@ _MECHANISM = (
     "--neighbours", "--executor", "--workers", "--out", "--quiet",
 )  # fmt: skip
 _MEMBERSHIP = ("--attack", "--references", "--targets", "--seed", "--data-dir", "--scores", *_PLAYED)
+_PROPERTY = (
+    "--data", "--property", "--feature", "--rounds", "--batch", "--rehearsals", "--level", "--noise-multiplier",
+    "--clip-norm", "--trials", "--control", "--no-control", "--delta", "--confidence", "--seed", "--data-dir", *_PLAYED,
+)  # fmt: skip
+_RECONSTRUCT = (
+    "--data", "--attack", "--noise-multiplier", "--records", "--clip-norm", "--in-sum", "--releases", "--delta",
+    "--confidence", "--seed", "--data-dir", *_PLAYED,
+)  # fmt: skip
 OPTIONS = {
     "account": (
         "--sample-rate", "--steps", "--delta", "--noise-multiplier", "--epsilon", "--accountant", "--relation",
@@ -98,6 +106,8 @@ OPTIONS = {
         "--records", "--rule", "--trainings", "--every", "--order", "--p", "--draws", "--tuples", "--last-layer",
         "--against", "--measure", "--trials", "--confidence", "--seed", "--epsilon", "--data-dir", *_PLAYED,
     ),
+    "property": _PROPERTY,
+    "reconstruct": _RECONSTRUCT,
     "extractor": (
         "--out", "--data", "--channels", "--strides", "--epochs", "--batch", "--learning-rate", "--per-class",
         "--flips", "--no-flips", "--probe", "--seed", "--data-dir", "--quiet",
@@ -143,6 +153,8 @@ GOOD = {
     "membership": ["membership", "tiny.toml", "--references", "4"],
     "membership given": ["membership", "given.toml"],
     "instances": ["instances", "tiny.toml", "--records", "4", "--trainings", "2"],
+    "property": ["property", "shared.toml", "--trials", "4"],
+    "reconstruct": ["reconstruct", "rebuilt.toml", "--records", "2"],
     "extractor": ["extractor", "--data", "digits", "--channels", "2", "--strides", "1", "--out", "small.npz"],
     "report": ["report", "run"],
     "diff": ["diff", "run", "watched"],
@@ -156,6 +168,8 @@ TRAIN = (
     "ladder",
     "mechanism",
     "membership",
+    "property",
+    "reconstruct",
     "reproduce",
     "sweep",
 )  # commands that would, if nobody stopped them
@@ -306,6 +320,33 @@ GIVEN: _Sections = {
 }
 
 
+PROPERTY_KEYS = {
+    "data": KEYS["data"],
+    "collaboration": (
+        "hidden", "rounds", "batch", "learning_rate", "rehearsals", "level", "noise_multiplier", "clip_norm",
+    ),
+    "property": ("name", "feature", "threshold", "trials", "control", "delta", "confidence", "seed"),
+}  # fmt: skip
+RECONSTRUCTION_KEYS = {
+    "data": KEYS["data"],
+    "reconstruction": (
+        "attack", "noises", "records", "hidden", "clip_norm", "in_sum", "releases", "delta", "confidence", "seed",
+    ),
+}  # fmt: skip
+LIKELY |= {
+    **dict.fromkeys(("rounds", "rehearsals", "feature", "in_sum", "releases"), _WHOLES),
+    "level": ('"none"', '"record"', '"participant"', '"user"'),
+    "attack": ('"sums"', '"layer"', '"network"', '"gradient"'),
+    "noises": ("[]", "[0]", "[0.5, 2]", "[1, 1]", "[-1.0]", "[inf]", "[nan]", '["x"]'),
+    "control": ("true", "false", "1"),
+}
+SHARED: _Sections = {
+    "data": {"name": '"digits"', "classes": "[0, 1]", "per_class": "30"}, "collaboration": {"rounds": "8"},
+    "property": {"trials": "4"},
+}  # fmt: skip
+REBUILT: _Sections = {"data": {"name": '"digits"', "per_class": "10"}, "reconstruction": {"records": "2"}}
+
+
 def spec(seed: int) -> bytes:
     """A spec that would work, with values changed; now and then its text is broken."""
     return _spec(random.Random(seed), (PLAIN, PLAIN, FOREIGN, RIDGE), KEYS)
@@ -314,6 +355,16 @@ def spec(seed: int) -> bytes:
 def membership_spec(seed: int) -> bytes:
     """The same of `epsilometer membership`."""
     return _spec(random.Random(seed), (ATTACKED, ATTACKED, GIVEN), MEMBERSHIP_KEYS)
+
+
+def property_spec(seed: int) -> bytes:
+    """The same of `epsilometer property`."""
+    return _spec(random.Random(seed), (SHARED,), PROPERTY_KEYS)
+
+
+def reconstruction_spec(seed: int) -> bytes:
+    """The same of `epsilometer reconstruct`."""
+    return _spec(random.Random(seed), (REBUILT,), RECONSTRUCTION_KEYS)
 
 
 def _spec(rng: random.Random, begun: Sequence[_Sections], known: Mapping[str, Sequence[str]]) -> bytes:

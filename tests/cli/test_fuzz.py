@@ -27,6 +27,8 @@ from fuzzing import (
     command_line,
     controls,
     membership_spec,
+    property_spec,
+    reconstruction_spec,
     spec,
     watched,
 )
@@ -68,6 +70,10 @@ TINY = (
 )
 GIVEN = '[target]\npredict = "own.py:predict"\nmembers = "my.npz"\nothers = "my.npz"\n[membership]\nreferences = 0\n'
 
+SHARED = '[data]\nname = "digits"\nclasses = [0, 1]\nper_class = 30\n[collaboration]\nrounds = 8\nhidden = [4]\n'
+REBUILT = '[data]\nname = "digits"\nper_class = 12\n[reconstruction]\nhidden = [4]\n'
+STUDIES = ("membership", "membership given", "instances", "property", "reconstruct")
+
 
 @pytest.fixture
 def files(place: Path) -> Path:
@@ -78,6 +84,8 @@ def files(place: Path) -> Path:
     (place / "spec.toml").write_text("[training]\nsteps = 20\n")
     (place / "tiny.toml").write_text(TINY)
     (place / "given.toml").write_text(GIVEN)
+    (place / "shared.toml").write_text(SHARED)
+    (place / "rebuilt.toml").write_text(REBUILT)
     (place / "rows.txt").write_text("3\n4\n")
     (place / "dangling").symlink_to("nothing")
     (place / "loop").symlink_to("loop")
@@ -105,7 +113,8 @@ def plan_only(here: Callable[..., Shown], monkeypatch: pytest.MonkeyPatch) -> No
 
     for name in (
         "auditing.preview", "auditing.run", "auditing.choose_adversary", "reproductions.Reproduction.rows",
-        "membership.run_membership", "instances.run_instances", "training.pretrain",
+        "membership.run_membership", "instances.run_instances", "collaborative.run_property",
+        "reconstruction.run_reconstruction", "training.pretrain",
     ):  # fmt: skip
         monkeypatch.setattr(f"epsilometer.{name}", stop)
     monkeypatch.setattr("epsilometer.watching.launch.run.follow", lambda *_: 0)
@@ -195,14 +204,15 @@ def test_some_command_lines_of_several_runs(here: Callable[..., Shown]) -> None:
 
 @pytest.mark.usefixtures("plan_only", "files")
 def test_some_command_lines_of_records(here: Callable[..., Shown]) -> None:
-    records = ("membership", "membership given", "instances")
-    ask((command_line(seed, records) for seed in range(SEVERAL)), lambda line: here(*line))
+    ask((command_line(seed, STUDIES) for seed in range(SEVERAL)), lambda line: here(*line))
 
 
 @pytest.mark.usefixtures("plan_only")
 def test_some_specs_of_records(here: Callable[..., Shown], files: Path) -> None:
     try_specs(here, files, range(100), "membership", membership_spec)
     try_specs(here, files, range(50), "instances")
+    try_specs(here, files, range(100), "property", property_spec)
+    try_specs(here, files, range(100), "reconstruct", reconstruction_spec)
 
 
 @pytest.mark.usefixtures("plan_only")
@@ -236,10 +246,10 @@ def test_specs_of_other_commands(here: Callable[..., Shown], files: Path, comman
 @pytest.mark.full
 @pytest.mark.usefixtures("files")
 def test_small_trainings(here: Callable[..., Shown]) -> None:
-    """Attacks on membership and costs of records that are really computed."""
-    records = ("membership", "membership given", "instances")
-    lines = (command_line(seed, records, SMALL) for seed in range(TRAINED))
-    ask((line for line in lines if set(line) & {"tiny.toml", "given.toml"}), lambda line: here(*line))
+    """Attacks on membership, costs of records, properties and reconstructions that are really computed."""
+    lines = (command_line(seed, STUDIES, SMALL) for seed in range(TRAINED))
+    small = {"tiny.toml", "given.toml", "shared.toml", "rebuilt.toml"}
+    ask((line for line in lines if set(line) & small), lambda line: here(*line))
 
 
 @pytest.mark.full

@@ -17,10 +17,20 @@ from epsilometer.cli.manner import Manner
 from epsilometer.cli.membership import MembershipOptions
 from epsilometer.cli.outlets import OutletOptions
 from epsilometer.cli.plan import PlanOptions
+from epsilometer.cli.property import PropertyOptions
+from epsilometer.cli.reconstruct import ReconstructOptions
+from epsilometer.collaborative import PropertySpec
 from epsilometer.errors import InvalidInput
 from epsilometer.membership import MembershipSpec
+from epsilometer.reconstruction import ReconstructionSpec
 
-GROUPS = (PlanOptions, MembershipOptions, OutletOptions, Players, Manner)
+SPECS = (
+    (PlanOptions, Spec),
+    (MembershipOptions, MembershipSpec),
+    (PropertyOptions, PropertySpec),
+    (ReconstructOptions, ReconstructionSpec),
+)
+GROUPS = (*(group for group, _ in SPECS), OutletOptions, Players, Manner)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +100,7 @@ def test_every_option_of_a_group_may_be_left_out_and_says_what_it_is(group: type
         assert info.help, name
 
 
-@pytest.mark.parametrize(("group", "spec"), [(PlanOptions, Spec), (MembershipOptions, MembershipSpec)])
+@pytest.mark.parametrize(("group", "spec"), SPECS)
 def test_options_set_keys_that_a_spec_has_and_take_what_these_take(group: type, spec: Any) -> None:
     """Options are written apart from the sections, whose import takes long: this is where they meet."""
     plain, known = get_type_hints(group), 0

@@ -1,4 +1,4 @@
-"""Killed in the middle, `membership` and `instances` end like runs that were not: nothing lost, nothing changed.
+"""Killed in the middle, studies end like runs that were not: nothing lost, nothing changed.
 
 Told to stop, they and `mechanism` say what is kept, and how to go on.
 """
@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from program import in_process
 
 from epsilometer.runs import STORE, SqliteStore
 
@@ -23,6 +24,13 @@ INSTANCES = (
     '[data]\nname = "digits"\nclasses = [0, 1]\nper_class = 60\n'
     "[training]\nsample_rate = 0.5\nsteps = 200\nnoise_multiplier = 20.0\n"
 )
+# Some hundred trials, which take seconds together.
+PROPERTY = '[data]\nname = "digits"\nclasses = [0, 1]\n[collaboration]\nhidden = [4]\nrounds = 24\n'
+RECONSTRUCT = '[reconstruction]\nattack = "sums"\nin_sum = 1797\nreleases = 40\nrecords = 60\n'
+QUICK = {
+    "property": ["property", "property.toml", "--trials", "20"],
+    "reconstruct": ["reconstruct", "reconstruct.toml"],
+}
 STUDIES = {
     "membership": ["membership", "membership.toml", "--references", "12"],
     "instances": ["instances", "instances.toml", "--records", "10", "--trainings", "12"],
@@ -39,7 +47,7 @@ STUDIES = {
         "60",
     ],
 }
-STOPPED = {**STUDIES, "mechanism": ["mechanism", "laplace", "--epsilon", "1", "--runs", "1000000"]}
+STOPPED = {**QUICK, **STUDIES, "mechanism": ["mechanism", "laplace", "--epsilon", "1", "--runs", "1000000"]}
 TABLES = {"membership": "scores.csv", "instances": "records.csv", "measured": "records.csv"}
 
 
@@ -47,6 +55,8 @@ TABLES = {"membership": "scores.csv", "instances": "records.csv", "measured": "r
 def where(tmp_path: Path) -> Path:
     (tmp_path / "membership.toml").write_text(MEMBERSHIP)
     (tmp_path / "instances.toml").write_text(INSTANCES)
+    (tmp_path / "property.toml").write_text(PROPERTY)
+    (tmp_path / "reconstruct.toml").write_text(RECONSTRUCT)
     return tmp_path
 
 
@@ -101,8 +111,27 @@ def test_killed_again_and_again(where: Path, study: str) -> None:
     assert (where / "killed" / table).read_bytes() == (where / "whole" / table).read_bytes()
 
 
+@pytest.mark.parametrize("study", QUICK)
+def test_killed_once(where: Path, study: str) -> None:
+    """The same in little time: a process that is killed, one that goes on, and all of it in this process."""
+    with begun(study, where, 0) as process:
+        os.killpg(process.pid, signal.SIGKILL)
+    before = stored(where / "killed")
+    assert process.returncode == -signal.SIGKILL
+    assert before
+    assert not (where / "killed" / "result.json").exists()
+    subprocess.run(command(study, "killed"), cwd=where, check=True, capture_output=True)
+    assert in_process(*command(study, "whole")[3:], cwd=where).returncode == 0
+    after = stored(where / "killed")
+    assert len(before) < len(after)
+    assert before.items() <= after.items()
+    assert after == stored(where / "whole")
+    assert outcome(where / "killed") == outcome(where / "whole")
+    assert (where / "killed" / "scores.csv").read_bytes() == (where / "whole" / "scores.csv").read_bytes()
+
+
 @pytest.mark.parametrize("stop", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.full)])
-@pytest.mark.parametrize("study", ["membership", "measured", "mechanism"])
+@pytest.mark.parametrize("study", ["membership", "measured", "mechanism", "property"])
 def test_told_to_stop(where: Path, study: str, stop: signal.Signals) -> None:
     """One line that says what is kept and how to go on."""
     with begun(study, where, 0) as process:

@@ -23,10 +23,14 @@ SMALL = (
     '[data]\nname = "digits"\nclasses = [0, 1]\nper_class = 30\n[training]\nsample_rate = 0.5\nsteps = 5\n'
     "noise_multiplier = 2.0\n"
 )
+SHARED = '[data]\nname = "digits"\nclasses = [0, 1]\n[collaboration]\nrounds = 8\nhidden = [4]\n'
+REBUILT = "[reconstruction]\nrecords = 3\nhidden = [4]\nnoises = [0.0, 0.1]\n"
 MADE = {
     "audit": ["audit", "audit.toml", "--trials", "20"],
     "membership": ["membership", "small.toml", "--references", "4"],
     "instances": ["instances", "small.toml", "--records", "6", "--trainings", "2"],
+    "property": ["property", "shared.toml", "--trials", "4"],
+    "reconstruct": ["reconstruct", "rebuilt.toml"],
     "calibrate": ["calibrate", "--repetitions", "2", "--trials", "20", "--bound", "union-bound"],
     "ladder": ["ladder", "ladder.toml", "--trials", "20"],
     "sweep": ["sweep", "audit.toml", "--trials", "20", "--vary", "training.steps=5,6"],
@@ -44,6 +48,8 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     place = tmp_path_factory.mktemp("runs")
     (place / "small.toml").write_text(SMALL)
     (place / "audit.toml").write_text(SMALL + "[claim]\nepsilon = 4.0\n")
+    (place / "shared.toml").write_text(SHARED)
+    (place / "rebuilt.toml").write_text(REBUILT)
     access = '[access]\nsees = "final-model"\ncontrols = ["records"]\n'
     (place / "ladder.toml").write_text(SMALL + "[claim]\nepsilon = 4.0\n" + access)
     store_watch(place / "watch")

@@ -25,6 +25,8 @@ from epsilometer.cli.mechanism import mechanism
 from epsilometer.cli.membership import membership
 from epsilometer.cli.output import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, Interrupted, results_only, say
 from epsilometer.cli.power import power
+from epsilometer.cli.property import property_inference
+from epsilometer.cli.reconstruct import reconstruct
 from epsilometer.cli.report import report
 from epsilometer.cli.reproduce import reproduce
 from epsilometer.cli.runs import runs
@@ -53,6 +55,8 @@ app.command()(sweep)
 app.command()(mechanism)
 app.command()(membership)
 app.command()(instances)
+app.command("property")(property_inference)
+app.command()(reconstruct)
 app.command()(runs)
 app.command()(report)
 app.command()(diff)
@@ -70,9 +74,9 @@ app.command("list")(catalogue)
 
 
 _COMMANDS = (
-    "init", "check", "audit", "ladder", "sweep", "mechanism", "membership", "instances", "runs", "report", "diff",
-    "serve", "account", "bound", "compare", "calibrate", "power", "reproduce", "extractor", "watch", "inspect",
-    "list",
+    "init", "check", "audit", "ladder", "sweep", "mechanism", "membership", "instances", "property", "reconstruct",
+    "runs", "report", "diff", "serve", "account", "bound", "compare", "calibrate", "power", "reproduce", "extractor",
+    "watch", "inspect", "list",
 )  # fmt: skip
 # Where the parser's own errors come from depends on the version of typer; their base class does not.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]

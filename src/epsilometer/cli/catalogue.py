@@ -20,7 +20,7 @@ def catalogue(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """List adversaries, attacks on membership, bounds, accountants, data sets, models, reproductions and more.
+    """List adversaries, attacks, bounds, accountants, data sets, models, reproductions and more.
 
     Examples:
 
@@ -34,9 +34,11 @@ def catalogue(
     from epsilometer.adversaries import ADVERSARIES
     from epsilometer.auditing import SUBJECTS, TEMPLATES
     from epsilometer.bounds import METHODS
+    from epsilometer.collaborative import PROPERTIES
     from epsilometer.data import DATASETS
     from epsilometer.mechanisms import MECHANISMS
     from epsilometer.membership import ATTACKS
+    from epsilometer.reconstruction import RECORD_ATTACKS
     from epsilometer.reproductions import REPRODUCTIONS
     from epsilometer.runs import EXECUTORS
     from epsilometer.training import MODELS
@@ -44,6 +46,8 @@ def catalogue(
     tables: dict[str, Mapping[str, Any]] = {
         "adversaries": ADVERSARIES,
         "attacks": ATTACKS,
+        "properties": PROPERTIES,
+        "reconstructions": RECORD_ATTACKS,
         "bounds": METHODS,
         "accountants": ACCOUNTANTS,
         "mechanisms": MECHANISMS,

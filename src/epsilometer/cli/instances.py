@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +23,26 @@ if TYPE_CHECKING:
     from epsilometer.report.files import Written
 
 
+@dataclass(frozen=True)
+class InstanceOptions:
+    """Options: how what records pay is computed; each is a field of `InstancePlan`."""
+
+    rule: Annotated[str, typer.Option(help="sum, mean or individual: see `docs/instances.md`.")] = "sum"
+    trainings: Annotated[
+        int | None, typer.Option(help="Trainings that expectations are taken over: 8 (sum), 2 (mean), 1 (individual).")
+    ] = None
+    every: Annotated[
+        int | None, typer.Option(help="Steps between checkpoints: 1, or a tenth of the training (mean).")
+    ] = None
+    order: Annotated[float | None, typer.Option(help="Rényi order α > 1; else the best of several.")] = None
+    p: Annotated[float | None, typer.Option("--p", help="Hölder's p > 1 of the composition; else the best.")] = None
+    draws: Annotated[int, typer.Option(help="For the mean rule: batches at a checkpoint.")] = 20
+    tuples: Annotated[int, typer.Option(help="For the mean rule: tuples of 8 batches each at a checkpoint.")] = 100
+    last_layer: Annotated[
+        bool, typer.Option("--last-layer", help="A cheap check: of the last layer's gradients only, which is no bound.")
+    ] = False
+
+
 @grouped
 def instances(
     spec: SpecFile = None,
@@ -32,20 +52,8 @@ def instances(
             metavar="N|FILE", help="How many random records (500), or a file: a row number a line, or records.csv."
         ),
     ] = None,
-    rule: Annotated[str, typer.Option(help="sum, mean or individual: see `docs/instances.md`.")] = "sum",
-    trainings: Annotated[
-        int | None, typer.Option(help="Trainings that expectations are taken over: 8 (sum), 2 (mean), 1 (individual).")
-    ] = None,
-    every: Annotated[
-        int | None, typer.Option(help="Steps between checkpoints: 1, or a tenth of the training (mean).")
-    ] = None,
-    order: Annotated[float | None, typer.Option(help="Rényi order α > 1; else the best of several.")] = None,
-    p: Annotated[float | None, typer.Option("--p", help="Hölder's p > 1 of the composition; else the best.")] = None,
-    draws: Annotated[int, typer.Option(help="For the mean rule: batches at a checkpoint.")] = 20,
-    tuples: Annotated[int, typer.Option(help="For the mean rule: tuples of 8 batches each at a checkpoint.")] = 100,
-    last_layer: Annotated[
-        bool, typer.Option("--last-layer", help="A cheap check: of the last layer's gradients only, which is no bound.")
-    ] = False,
+    *,
+    how: InstanceOptions,
     against: Annotated[
         Path | None, typer.Option(help="Directory of a full run on the same records: how well does this one agree?")
     ] = None,
@@ -53,7 +61,6 @@ def instances(
         int, typer.Option(help="Attack so many records of lowest and of highest ε, with and without each.")
     ] = 0,
     trials: Annotated[int, typer.Option(help="For --measure: trainings with a record, and as many without it.")] = 200,
-    *,
     options: Annotated[PlanOptions, Only("confidence", "seed", "epsilon", "data_dir")],
     out: Annotated[
         Path | None, typer.Option(help="Directory for trainings and results; a stopped run continues there.")
@@ -81,17 +88,10 @@ def instances(
         subject=subject,
         records=_records(records, subject.data, base.seed),
         delta=base.delta,
-        rule=rule,
-        trainings=trainings,
-        every=every,
-        order=order,
-        p=p,
-        draws=draws,
-        tuples=tuples,
         confidence=base.confidence,
         seed=base.seed,
         relation=base.relation,
-        last_layer=last_layer,
+        **asdict(how),
     )
     full = None if against is None else _Earlier(against, _epsilons_in(against, plan.records))
     _require_measurable(measure, trials, len(plan.records))

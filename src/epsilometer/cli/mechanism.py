@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +28,99 @@ if TYPE_CHECKING:
 SHOWN = 200  # characters of a value
 
 
+@dataclass(frozen=True)
+class MechanismOptions:
+    """Options: what is claimed of a mechanism, and how it is audited."""
+
+    epsilon: Annotated[float | None, typer.Option(help="The claimed ε, which named mechanisms are made for.")] = None
+    delta: Annotated[float, typer.Option(help="The claimed δ.")] = 0.0
+    curve: Annotated[
+        bool, typer.Option("--curve", help="Hold a named mechanism to its whole curve instead of the point (ε, δ).")
+    ] = False
+    neighbours: Annotated[
+        tuple[str, str] | None,
+        typer.Option(help="Two neighbouring values, in JSON or as .json files; else they are searched for."),
+    ] = None
+    sensitivity: Annotated[float | None, typer.Option(help="The most that one record, or user, changes a value.")] = (
+        None
+    )
+    norm: Annotated[str, typer.Option(help="For a function of your own, of what: l1, l2, linf, or records.")] = "l1"
+    relation: Annotated[str, typer.Option(help="For a function of your own: add-remove, replace or zero-out.")] = (
+        "add-remove"
+    )
+    unit: Annotated[
+        str, typer.Option(help="For a function of your own, what its ε protects: a record, a user, or another word.")
+    ] = "record"
+    entries: Annotated[int | None, typer.Option(help="Entries of the values that are searched through.")] = None
+    runs: Annotated[int, typer.Option(help="Releases of each world that are judged.")] = 1_000_000
+    learning: Annotated[
+        int | None, typer.Option(help="Releases of each world before them, which choose neighbours and score.")
+    ] = None
+    score: Annotated[
+        str | None,
+        typer.Option(
+            help="auto, as-reals (no last bits; usual for functions of your own), value, learned or last-bits."
+        ),
+    ] = None
+    confidence: Annotated[float, typer.Option(help="Of the lower bound and of a violation.")] = 0.95
+    bound: BoundName = None
+    seed: Annotated[int, typer.Option(help="Every release follows from it.")] = 0
+    deterministic: Annotated[
+        bool,
+        typer.Option("--deterministic/--not-deterministic", help="Whether your own function follows from its rng."),
+    ] = True
+
+    def plan(self, name: str) -> Plan:
+        """The audit of the mechanism of that name, or of a function of the user's own."""
+        from epsilometer.auditing.mechanism_audit import mechanism_plan, neighbours_of
+        from epsilometer.bounds import method_named
+
+        if self.epsilon is None:
+            raise InvalidInput("--epsilon", None, "the claimed ε")
+        said = said_neighbours(self.relation, self.unit)
+        return mechanism_plan(
+            name,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            claim=self._claim(name, self.epsilon, said),
+            sensitivity=self._stated(name, said),
+            neighbours=None if self.neighbours is None else neighbours_of(*self.neighbours),
+            entries=self.entries,
+            runs=self.runs,
+            learning=self.learning,
+            score=self.score,
+            confidence=self.confidence,
+            method=None if self.bound is None else method_named(self.bound, seed=self.seed),
+            seed=self.seed,
+            deterministic=self.deterministic,
+        )
+
+    def _claim(self, name: str, epsilon: float, said: Neighbours) -> Claim | None:
+        """What is claimed: a named mechanism's whole curve, or the point; none of a name that nobody knows."""
+        from epsilometer.claims import PointClaim
+        from epsilometer.mechanisms import MECHANISMS, mechanism_named
+
+        if not _is_own(name) and name in MECHANISMS:
+            if said.unit != "record":
+                expected = "record: mechanisms that have names are about records"
+                raise InvalidInput("--unit", said.unit, expected, "name a function of your own")
+            most = 1.0 if self.sensitivity is None else self.sensitivity
+            made = mechanism_named(name, epsilon, self.delta, most)
+            return made.claim if self.curve else PointClaim(epsilon, self.delta, made.relation)
+        if self.curve:
+            remedy = "leave it out: the point (ε, δ) is claimed"
+            raise InvalidInput("--curve", name, "a mechanism that has a name", remedy)
+        return PointClaim(epsilon, self.delta, said.relation, said.unit) if _is_own(name) else None
+
+    def _stated(self, name: str, said: Neighbours) -> Sensitivity | float | None:
+        """The sensitivity; of a function of the user's own, with its norm and neighbours."""
+        from epsilometer.mechanisms import Sensitivity
+
+        if self.sensitivity is None or not _is_own(name):
+            return self.sensitivity
+        return Sensitivity(self.sensitivity, self.norm, said.relation, said.unit)
+
+
 @grouped
 def mechanism(
     name: Annotated[
@@ -36,44 +130,8 @@ def mechanism(
             help="A mechanism by name, or your own function: mymodule:release or file.py:release. If none, a list.",
         ),
     ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="The claimed ε, which named mechanisms are made for.")] = None,
-    delta: Annotated[float, typer.Option(help="The claimed δ.")] = 0.0,
-    curve: Annotated[
-        bool, typer.Option("--curve", help="Hold a named mechanism to its whole curve instead of the point (ε, δ).")
-    ] = False,
-    neighbours: Annotated[
-        tuple[str, str] | None,
-        typer.Option(help="Two neighbouring values, in JSON or as .json files; else they are searched for."),
-    ] = None,
-    sensitivity: Annotated[
-        float | None, typer.Option(help="The most that one record, or user, changes a value.")
-    ] = None,
-    norm: Annotated[str, typer.Option(help="For a function of your own, of what: l1, l2, linf, or records.")] = "l1",
-    relation: Annotated[
-        str, typer.Option(help="For a function of your own: add-remove, replace or zero-out.")
-    ] = "add-remove",
-    unit: Annotated[
-        str, typer.Option(help="For a function of your own, what its ε protects: a record, a user, or another word.")
-    ] = "record",
-    entries: Annotated[int | None, typer.Option(help="Entries of the values that are searched through.")] = None,
-    runs: Annotated[int, typer.Option(help="Releases of each world that are judged.")] = 1_000_000,
-    learning: Annotated[
-        int | None, typer.Option(help="Releases of each world before them, which choose neighbours and score.")
-    ] = None,
-    score: Annotated[
-        str | None,
-        typer.Option(
-            help="auto, as-reals (no last bits; usual for functions of your own), value, learned or last-bits."
-        ),
-    ] = None,
-    confidence: Annotated[float, typer.Option(help="Of the lower bound and of a violation.")] = 0.95,
-    bound: BoundName = None,
-    seed: Annotated[int, typer.Option(help="Every release follows from it.")] = 0,
-    deterministic: Annotated[
-        bool,
-        typer.Option("--deterministic/--not-deterministic", help="Whether your own function follows from its rng."),
-    ] = True,
     *,
+    options: MechanismOptions,
     out: Annotated[Path | None, typer.Option(help="Directory for trials and results; a stopped audit goes on.")] = None,
     players: Annotated[Players, Only("executor", "workers")],
     manner: Manner,
@@ -96,32 +154,12 @@ def mechanism(
     - `epsilometer mechanism mymodule:release --epsilon 1 --sensitivity 1 --norm linf --entries 10` searches neighbours.
     """
     from epsilometer.auditing import Outcome
-    from epsilometer.auditing.mechanism_audit import mechanism_plan, neighbours_of
-    from epsilometer.bounds import method_named
     from epsilometer.report import write_results
 
     if name is None:
         _list(manner.as_json)
         return
-    if epsilon is None:
-        raise InvalidInput("--epsilon", None, "the claimed ε")
-    said = said_neighbours(relation, unit)
-    plan = mechanism_plan(
-        name,
-        epsilon=epsilon,
-        delta=delta,
-        claim=_claim(name, epsilon, delta, sensitivity, said, curve=curve),
-        sensitivity=_stated(name, sensitivity, norm, said),
-        neighbours=None if neighbours is None else neighbours_of(*neighbours),
-        entries=entries,
-        runs=runs,
-        learning=learning,
-        score=score,
-        confidence=confidence,
-        method=None if bound is None else method_named(bound, seed=seed),
-        seed=seed,
-        deterministic=deterministic,
-    )
+    plan = options.plan(name)
     study = Study(
         plan=lambda *_: plan,
         play=_played,
@@ -136,33 +174,6 @@ def mechanism(
 def _is_own(name: str) -> bool:
     """Whether it is a function of the user's own."""
     return ":" in name
-
-
-def _claim(
-    name: str, epsilon: float, delta: float, sensitivity: float | None, said: Neighbours, *, curve: bool
-) -> Claim | None:
-    """What is claimed: a named mechanism's whole curve, or the point; none of a name that nobody knows."""
-    from epsilometer.claims import PointClaim
-    from epsilometer.mechanisms import MECHANISMS, mechanism_named
-
-    if not _is_own(name) and name in MECHANISMS:
-        if said.unit != "record":
-            expected = "record: mechanisms that have names are about records"
-            raise InvalidInput("--unit", said.unit, expected, "name a function of your own")
-        made = mechanism_named(name, epsilon, delta, 1.0 if sensitivity is None else sensitivity)
-        return made.claim if curve else PointClaim(epsilon, delta, made.relation)
-    if curve:
-        raise InvalidInput("--curve", name, "a mechanism that has a name", "leave it out: the point (ε, δ) is claimed")
-    return PointClaim(epsilon, delta, said.relation, said.unit) if _is_own(name) else None
-
-
-def _stated(name: str, sensitivity: float | None, norm: str, said: Neighbours) -> Sensitivity | float | None:
-    """The sensitivity; of a function of the user's own, with its norm and neighbours."""
-    from epsilometer.mechanisms import Sensitivity
-
-    if sensitivity is None or not _is_own(name):
-        return sensitivity
-    return Sensitivity(sensitivity, norm, said.relation, said.unit)
 
 
 def _played(plan: Plan, means: Means) -> AuditResult:

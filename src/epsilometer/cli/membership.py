@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from epsilometer.cli.asked import asked
 from epsilometer.cli.driver import Means, Players, Study, conduct
-from epsilometer.cli.groups import Key, as_user_wrote, grouped, put, said
+from epsilometer.cli.groups import Key, grouped
 from epsilometer.cli.manner import Manner
 from epsilometer.cli.outlets import this_command
 from epsilometer.cli.output import say
 from epsilometer.cli.plan import DataDir
-from epsilometer.cli.progress import downloads
-from epsilometer.errors import InvalidInput
 
 if TYPE_CHECKING:
     from epsilometer.membership import MembershipPlan, MembershipResult
-    from epsilometer.membership.spec import Study as Asked
 
 
 @dataclass(frozen=True)
@@ -75,22 +73,22 @@ def membership(
 
     - `epsilometer membership my.toml --attack lira --attack rmia --scores scores.parquet`
     """
-    from epsilometer.membership import run_membership
+    from epsilometer.membership import MembershipSpec, run_membership
     from epsilometer.report import membership_summary, membership_to_json, write_membership, write_membership_scores
     from epsilometer.report.scores import require_new
 
     if scores is not None:
         require_new("scores", scores)  # fail before the trainings, not after them
-    asked = _asked(spec, options, data_dir, manner.quiet)
+    wanted = asked(MembershipSpec, spec, options, data_dir, manner.quiet)
 
     def play(plan: MembershipPlan, means: Means) -> MembershipResult:
         return run_membership(
-            plan, asked.attacks, means.told, delta=asked.delta, confidence=asked.confidence, subgroup=asked.subgroup,
-            store=means.store, executor=means.executor,
+            plan, wanted.attacks, means.told, delta=wanted.delta, confidence=wanted.confidence,
+            subgroup=wanted.subgroup, store=means.store, executor=means.executor,
         )  # fmt: skip
 
     study = Study(
-        plan=lambda *_: asked.plan,
+        plan=lambda *_: wanted.plan,
         play=play,
         document=lambda result: membership_to_json(result, this_command()),
         text=membership_summary,
@@ -99,18 +97,3 @@ def membership(
     result = conduct(study, out, players, manner)
     if scores is not None:
         say(f"wrote the scores of {write_membership_scores(scores, result)} records to {scores}")
-
-
-def _asked(spec: Path | None, options: MembershipOptions, data_dir: Path | None, quiet: bool) -> Asked:
-    """What the spec and the options ask for; errors name what the user wrote."""
-    from epsilometer.membership import MembershipSpec, membership_from_dict, read_membership
-
-    given = MembershipSpec() if spec is None else read_membership(spec)
-    values = given.model_dump(exclude_unset=True)
-    names = put(values, said(options))
-    if data_dir is not None:
-        names["data.directory"] = "--data-dir"
-    try:
-        return membership_from_dict(values).study(data_dir, downloads(quiet))
-    except InvalidInput as error:
-        raise as_user_wrote(error, names) from None

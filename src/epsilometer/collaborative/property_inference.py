@@ -6,6 +6,7 @@ the others'. With records of its own it rehearses: updates of batches with and w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -79,25 +80,44 @@ def infer_property(
     and alike in both cases, so that a property that goes with the label is not seen by the label alone. In a `control`
     the victim's batches are of all its records whatever the coin says: an AUC other than ½ is then by chance alone.
     """
-    network, updates = collaboration.network, collaboration.updates
-    theirs, ours = _Pool("victim", victim, victim_has), _Pool("own", own, own_has)
-    shares = np.bincount(own.y, minlength=own.classes) / len(own)
-    parameters = network.initial(rng, 1.0)
+    theirs, ours = Pool("victim", victim, victim_has), Pool("own", own, own_has)
+    parameters = collaboration.network.initial(rng, 1.0)
     coins = rng.permutation(np.arange(collaboration.rounds) % 2 == 1)  # as many of both, in an order nobody knows
+    kinds = [None if control else bool(coin) for coin in coins]
+    scores, parameters = play_rounds(collaboration, theirs, ours, parameters, kinds, rng)
+    return PropertyInference(scores[~coins], scores[coins], parameters)
+
+
+def play_rounds(
+    collaboration: Collaboration,
+    theirs: Pool,
+    ours: Pool,
+    parameters: Array,
+    kinds: Sequence[bool | None],
+    rng: np.random.Generator,
+) -> tuple[Floats, Array]:
+    """A score for every round, and the model in the end. `kinds` are those of the victim's batches (see `Pool.batch`).
+
+    Scores are given after the last round, by what all rehearsals have taught.
+    """
+    network, updates = collaboration.network, collaboration.updates
     direction: Floats | None = None
     rehearsed, seen = [], []
 
     def draw() -> NDArray[np.int64]:
-        return rng.choice(len(shares), size=collaboration.batch, p=shares)
+        return rng.choice(len(ours.shares), size=collaboration.batch, p=ours.shares)
 
-    for coin in coins:
-        x, y = theirs.batch(draw(), None if control else bool(coin), rng)
+    for theirs_is in kinds:
+        x, y = theirs.batch(draw(), theirs_is, rng)
         shared = updates.noisy(updates.clean(network, parameters, x, y), collaboration.batch, rng)
         trials = [
             updates.clean(network, parameters, *ours.batch(draw(), kind, rng))
             for kind in (False, True)
             for _ in range(collaboration.rehearsals)
         ]
+        if not np.isfinite([shared, *trials]).all():
+            expected, remedy = "one with which updates stay finite", "lower it, the noise multiplier or the clip norm"
+            raise InvalidInput("learning_rate", collaboration.learning_rate, expected, remedy)
         direction = common_direction(network, trials, direction)
         made = np.array(
             [update_features(network, updates.noisy(one, collaboration.batch, rng), direction) for one in trials]
@@ -106,14 +126,13 @@ def infer_property(
         size = float(np.linalg.norm(middle)) or 1.0  # gradients shrink as a model learns: rounds get one scale
         rehearsed.append((made - middle) / size)
         seen.append((update_features(network, shared, direction) - middle) / size)
-        rows = rng.integers(len(own), size=collaboration.batch)
-        mine = updates.clean(network, parameters, own.x[rows], own.y[rows])
+        rows = rng.integers(len(ours.data), size=collaboration.batch)
+        mine = updates.clean(network, parameters, ours.data.x[rows], ours.data.y[rows])
         mine = updates.noisy(mine, collaboration.batch, rng)
         parameters = parameters - collaboration.learning_rate * (shared + mine) / 2.0
-    halves = np.array(rehearsed).reshape(collaboration.rounds, 2, collaboration.rehearsals, -1)
+    halves = np.array(rehearsed).reshape(len(kinds), 2, collaboration.rehearsals, -1)
     learned = UpdateClassifier.fitted(*(np.concatenate(halves[:, kind]) for kind in (0, 1)))
-    scores = learned.scores(np.array(seen))
-    return PropertyInference(scores[~coins], scores[coins], parameters)
+    return learned.scores(np.array(seen)), parameters
 
 
 def _means(scores: Floats, rounds: int) -> Floats:
@@ -122,7 +141,7 @@ def _means(scores: Floats, rounds: int) -> Floats:
     return found
 
 
-class _Pool:
+class Pool:
     """A party's records, by label and property."""
 
     def __init__(self, name: str, data: Dataset, has: _Flags) -> None:
@@ -130,7 +149,8 @@ class _Pool:
         if flags.shape != (len(data),) or flags.dtype != np.bool_:
             expected = f"true or false for each of {len(data)} records"
             raise InvalidInput(f"{name}_has", f"{flags.dtype} of shape {flags.shape}", expected)
-        self._data = data
+        self.data = data
+        self.shares = np.bincount(data.y, minlength=data.classes) / len(data)
         kinds = {False: ~flags, True: flags, None: np.ones_like(flags)}
         self._rows = {
             (label, kind): np.flatnonzero((data.y == label) & those)
@@ -146,7 +166,7 @@ class _Pool:
     def batch(
         self, labels: NDArray[np.int64], kind: bool | None, rng: np.random.Generator
     ) -> tuple[Array, NDArray[np.int64]]:
-        """A record for each label, drawn anew for each, all with the property or all without; or as they come."""
+        """A record for each label, drawn anew for each, all with the property or all without; none: as they come."""
         chosen = [self._rows[int(label), kind] for label in labels]
         rows = [rows[rng.integers(len(rows))] for rows in chosen]
-        return self._data.x[rows], self._data.y[rows]
+        return self.data.x[rows], self.data.y[rows]

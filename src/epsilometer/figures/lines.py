@@ -51,7 +51,8 @@ class Lines(Figure):
 
     @property
     def reading(self) -> str:
-        return "Dashed lines with hollow marks are what others state; full ones were measured here."
+        words = "Dashed lines with hollow marks are what others state, or what there is to compare with"
+        return f"{words}; full ones were measured here."
 
     @property
     def marks(self) -> int:

@@ -14,6 +14,7 @@ from epsilometer.figures.figure import Figure, Table, number, percent
 from epsilometer.figures.palette import CLAIM, IN, MUTED, OUT
 
 BINS = 40
+RECORD = "the record"
 _ENDS = 0.002  # of the scores at either end, which share a bin with what lies just inside
 _FAR = 4.0  # times the range of the middle half: what lies further away does too
 _LARGEST = 1e100  # that axes can show
@@ -21,7 +22,8 @@ _LARGEST = 1e100  # that axes can show
 
 @dataclass(frozen=True)
 class ScoreHistograms(Figure):
-    """Counts between `edges` in the worlds without and with the record; what lies beyond is in the first or last."""
+    """Counts between `edges` in the worlds without and with the record, or `what` else they differ in; what lies beyond
+    is in the first or last."""
 
     kind: ClassVar[str] = "worlds"
     title: str
@@ -30,6 +32,7 @@ class ScoreHistograms(Figure):
     in_counts: tuple[int, ...]
     threshold: float | None = None
     things: str = "trials"
+    what: str = RECORD
 
     @classmethod
     def of(
@@ -39,6 +42,7 @@ class ScoreHistograms(Figure):
         threshold: float | None = None,
         title: str = "Scores with and without the record",
         things: str = "trials",
+        what: str = RECORD,
     ) -> ScoreHistograms:
         """Count scores, as many as there may be, in few bins.
 
@@ -55,12 +59,17 @@ class ScoreHistograms(Figure):
         counts = [np.bincount(np.searchsorted(inner, one, side="right"), minlength=bins) for one in (outs, ins)]
         shown = threshold if threshold is not None and abs(threshold) <= _LARGEST else None
         rows = [tuple(int(count) for count in one) for one in counts]
-        return cls(title, tuple(edges.tolist()), rows[0], rows[1], shown, things)
+        return cls(title, tuple(edges.tolist()), rows[0], rows[1], shown, things, what)
+
+    def to_dict(self) -> dict[str, Any]:
+        """`what` is newer than stored results, and in them only where it is another."""
+        values = super().to_dict()
+        return values if self.what != RECORD else {key: value for key, value in values.items() if key != "what"}
 
     @property
     def reading(self) -> str:
         words = (
-            f"Bars above the line: {self.things} without the record; below: with it. The more the two halves mirror "
+            f"Bars above the line: {self.things} without {self.what}; below: with it. The more the two halves mirror "
             "each other, the less the attack can tell. The outermost bars hold everything beyond them."
         )
         return words if self.threshold is None else f"{words} The dashed line is the threshold of the bound."
@@ -80,7 +89,7 @@ class ScoreHistograms(Figure):
     def draw(self, ax: Any) -> None:
         from matplotlib.ticker import FuncFormatter
 
-        sides = (("without the record", self.out_counts, OUT, 1.0), ("with the record", self.in_counts, IN, -1.0))
+        sides = ((f"without {self.what}", self.out_counts, OUT, 1.0), (f"with {self.what}", self.in_counts, IN, -1.0))
         widths = np.diff(self.edges)
         for label, counts, colour, sign in sides:
             shares = sign * np.asarray(counts) / max(1, sum(counts))
@@ -90,7 +99,7 @@ class ScoreHistograms(Figure):
         ax.axhline(0, linewidth=0.8, color=MUTED)
         if self.threshold is not None:
             ax.axvline(self.threshold, color=CLAIM, linestyle=(0, (4, 3)), linewidth=1.2, label="threshold")
-        ax.set_xlabel("score (higher means: the record was there)")
+        ax.set_xlabel(f"score (higher means: {self.what} was there)")
         ax.set_ylabel(f"share of {self.things}")
         ax.yaxis.set_major_formatter(FuncFormatter(lambda share, _: percent(abs(share))))
         ax.set_xlim(self.edges[0], self.edges[-1])

@@ -21,6 +21,10 @@ _HOMES = {
     "membership_summary": "membership",
     "membership_to_json": "membership",
     "model_card": "markdown",
+    "property_summary": "property",
+    "property_to_json": "property",
+    "reconstruction_summary": "reconstruction",
+    "reconstruction_to_json": "reconstruction",
     "require_mlflow": "to_mlflow",
     "summary": "text",
     "to_json": "document",
@@ -28,6 +32,8 @@ _HOMES = {
     "write_instances": "instances",
     "write_membership": "membership",
     "write_membership_scores": "membership",
+    "write_property": "property",
+    "write_reconstruction": "reconstruction",
     "write_results": "files",
     "write_scores": "scores",
 }
@@ -48,6 +54,10 @@ __all__ = [
     "membership_summary",
     "membership_to_json",
     "model_card",
+    "property_summary",
+    "property_to_json",
+    "reconstruction_summary",
+    "reconstruction_to_json",
     "require_mlflow",
     "summary",
     "to_json",
@@ -55,6 +65,8 @@ __all__ = [
     "write_instances",
     "write_membership",
     "write_membership_scores",
+    "write_property",
+    "write_reconstruction",
     "write_results",
     "write_scores",
 ]
@@ -74,6 +86,8 @@ if TYPE_CHECKING:
         write_membership_scores,
     )
     from epsilometer.report.outlets import Outlets
+    from epsilometer.report.property import property_summary, property_to_json, write_property
+    from epsilometer.report.reconstruction import reconstruction_summary, reconstruction_to_json, write_reconstruction
     from epsilometer.report.scores import judged_again, write_scores
     from epsilometer.report.text import describe_preview, duration, summary
     from epsilometer.report.to_mlflow import log_to_mlflow, require_mlflow

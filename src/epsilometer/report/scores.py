@@ -33,7 +33,9 @@ def write_scores(target: Path, run: StoredRun, results: Results) -> int:
     require_new("export", target)
     if run.kind != "audit":
         expected = f"an audit, whose trials are scores (those of a run of kind {run.kind} are not)"
-        raise InvalidInput("export", str(target), expected, "epsilometer membership --scores writes its scores")
+        written = "scores.csv beside its result.json has them"
+        own = {"membership": "epsilometer membership --scores writes its scores", "instances": "see its records.csv"}
+        raise InvalidInput("export", str(target), expected, own.get(run.kind, written))
     kind = KINDS[run.plan["evidence"]]
     results = require_scores(results, run.plan["adversary"]["name"], kind.scores_a_trial, OF_A_STORE)
     judged = (run.conclusion or {}).get("judged", run.plan["trials"])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,18 +11,16 @@ from epsilometer.errors import InvalidInput
 from epsilometer.figures import Figure, Grid, Lines, Pictures, Series
 from epsilometer.metrics import Floats
 from epsilometer.reconstruction import (
+    Differencing,
+    GradientInversion,
     Reconstruction,
-    difference,
+    RecordAttack,
     fisher_limit,
     gaussian_renyi,
-    invert_gradient,
-    noisy_sum,
-    released_gradient,
     renyi_limit,
 )
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
 from epsilometer.seeds import Stream, seed_of
-from epsilometer.training import Network
 
 NOISES = ("0", "0.001", "0.01", "0.03", "0.1", "0.3", "1", "3")
 HIDDEN, CLIP_NORM = 32, 1.0
@@ -50,26 +47,24 @@ def _measure(cell: Cell, session: Session) -> Row:
     # Which records, and the network's weights, are those of all cells: only the noise differs.
     shared = np.random.default_rng(seed_of(session.seed, Stream.RECONSTRUCTING))
     rows = shared.permutation(len(data))[: session.trials]
-    if cell["attack"] == _SUMS:
-        reach = math.sqrt(features)  # no two pictures are further apart, so that a sum moves by no more
-        noise_std, sensitivity = sigma * reach, reach
-        attack, released = _from_sums(data, noise_std, rng)
-    else:
-        network = Network((features, HIDDEN, data.classes), "tanh")
-        parameters = network.initial(shared, 1.0).astype(np.float64)
-        noise_std, sensitivity = sigma * CLIP_NORM, 2.0 * CLIP_NORM
-        attack, released = _from_gradients(data, network, parameters, sigma, rng)
-    found = [Reconstruction(data.x[row], attack(row), data.shape) for row in rows]
+    attack: RecordAttack = Differencing(IN_SUM) if cell["attack"] == _SUMS else GradientInversion((HIDDEN,), CLIP_NORM)
+    prepared = attack.prepare(data, shared)
+    noise_std = sigma * attack.noise_unit(data)
+    found = [Reconstruction(data.x[row], attack.rebuild(prepared, data, row, sigma, rng), data.shape) for row in rows]
     cut = [one.within(0.0, 1.0) for one in found]
     pixels = data.x.astype(np.float64)
-    epsilon = gaussian_renyi(sensitivity, noise_std)
+    epsilon = gaussian_renyi(attack.sensitivity(data), noise_std)
     first = cut[0]
     details = {
         "raw": float(np.median([one.mse for one in found])),
         "found": float(np.mean([one.finds(pixels, row) for one, row in zip(cut, rows, strict=True)])),
         "guess": float(np.mean((pixels[rows] - pixels.mean(axis=0)) ** 2)),
         "renyi": renyi_limit(np.ones(features), epsilon),
-        "fisher": float(np.mean([fisher_limit(released(row), pixels[row], noise_std) for row in rows[:LIMITED]])),
+        "fisher": float(
+            np.mean(
+                [fisher_limit(attack.released(prepared, data, row), pixels[row], noise_std) for row in rows[:LIMITED]]
+            )
+        ),
         "renyi_epsilon": epsilon,
         "noise_std": noise_std,
         "records": len(rows),
@@ -77,39 +72,6 @@ def _measure(cell: Cell, session: Session) -> Row:
         "picture": {"shape": list(data.shape), "original": _bytes(first.original), "estimate": _bytes(first.estimate)},
     }
     return Row(cell, None, float(np.mean([one.mse for one in cut])), details)
-
-
-_Attack = Callable[[int], Floats]
-_Released = Callable[[int], Callable[[Floats], Floats]]
-
-
-def _from_sums(data: Dataset, noise_std: float, rng: np.random.Generator) -> tuple[_Attack, _Released]:
-    def itself(_: int) -> Callable[[Floats], Floats]:
-        """What the larger sum says of the record: the record. The smaller one knows nothing of it."""
-        return lambda x: x
-
-    def attack(row: int) -> Floats:
-        others = np.delete(np.arange(len(data)), row)
-        company = data.x[rng.choice(others, IN_SUM - 1, replace=False)]
-        larger = noisy_sum(np.vstack([company, data.x[row]]), noise_std, rng)
-        return difference(larger, noisy_sum(company, noise_std, rng))
-
-    return attack, itself
-
-
-def _from_gradients(
-    data: Dataset, network: Network, parameters: Floats, sigma: float, rng: np.random.Generator
-) -> tuple[_Attack, _Released]:
-    def clipped(row: int) -> Callable[[Floats], Floats]:
-        return lambda x: released_gradient(network, parameters, x, int(data.y[row]), clip_norm=CLIP_NORM)
-
-    def attack(row: int) -> Floats:
-        seen = released_gradient(
-            network, parameters, data.x[row], int(data.y[row]), clip_norm=CLIP_NORM, noise_multiplier=sigma, rng=rng
-        )
-        return invert_gradient(network, seen)
-
-    return attack, clipped
 
 
 def _records(name: str, session: Session) -> Dataset:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from epsilometer.collaborative import Collaboration, Updates, infer_property
-from epsilometer.data import Dataset, load
-from epsilometer.data.adult import CATEGORIES
+from epsilometer.collaborative import PROPERTIES, Collaboration, Updates, infer_property, property_named
+from epsilometer.data import load
 from epsilometer.errors import InvalidInput
 from epsilometer.figures import Figure, Lines, Series, panels
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
@@ -17,8 +15,7 @@ from epsilometer.seeds import Stream, seed_of
 from epsilometer.training import Network, accuracy
 
 HIDDEN, BATCH, TOGETHER = 64, 32, 10
-# What a record has if it has the property: one of these columns of its category.
-_COLUMNS = {"sex": (0,), "race": (0, 1, 2, 3)}  # women; people who are not white
+_PROPERTIES = tuple(name for name, one in PROPERTIES.items() if one.of == "adult")
 CONTROL = "control"
 PROTECTIONS = (
     ("none", "0"), ("record", "0"), ("record", "0.3"), ("record", "1"), ("record", "3"), ("participant", "0.1"),
@@ -31,15 +28,11 @@ def _measure(cell: Cell, session: Session) -> Row:
         raise InvalidInput("trials", session.trials, f"{4 * TOGETHER} rounds or more")
     control = cell["property"] == CONTROL
     category = "sex" if control else cell["property"]
-    data = load("adult", directory=session.data_dir, progress=session.download)
-    test = load("adult", part="test", directory=session.data_dir, progress=session.download)
-    if data.x.shape[1] != max(one.stop for one in CATEGORIES.values()):
-        raise InvalidInput(
-            "data file", "adult.data", f"the official one, not {data.x.shape[1]} features", "get it again"
-        )
-    has = data.x[:, CATEGORIES[category]][:, _COLUMNS[category]].sum(axis=1) > 0
-    correlation = float(np.corrcoef(has, data.y)[0, 1])
-    data, test = (_without(category, one) for one in (data, test))
+    train, other = (
+        property_named(category, load("adult", part=part, directory=session.data_dir, progress=session.download))
+        for part in ("train", "test")
+    )
+    data, has, test = train.data, train.has, other.data
     shared = np.random.default_rng(seed_of(session.seed, Stream.COLLABORATING))
     theirs, ours = np.array_split(shared.permutation(len(data)), 2)  # the same halves in every cell
     network = Network((data.x.shape[1], HIDDEN, data.classes), "tanh")
@@ -59,16 +52,11 @@ def _measure(cell: Cell, session: Session) -> Row:
         "together_high": several.high,
         "test": accuracy(network.logits(found.parameters, test.x.astype(np.float64)), test.y),
         "share": float(has.mean()),
-        "correlation": correlation,
+        "correlation": float(np.corrcoef(has, data.y)[0, 1]),
         "rounds": session.trials,
         "seed": session.seed,
     }
     return Row(cell, None, one.value, details)
-
-
-def _without(category: str, data: Dataset) -> Dataset:
-    """The property itself is no feature: what goes with it still is."""
-    return replace(data, x=np.delete(data.x, CATEGORIES[category], axis=1))
 
 
 def _draw(rows: Sequence[Row]) -> Figure:
@@ -113,7 +101,7 @@ MELIS_PROPERTY = Reproduction(
     ),
     trials=600,
     cells=(
-        *({"property": name, "level": level, "noise": noise} for name in _COLUMNS for level, noise in PROTECTIONS),
+        *({"property": name, "level": level, "noise": noise} for name in _PROPERTIES for level, noise in PROTECTIONS),
         *({"property": CONTROL, "level": level, "noise": noise} for level, noise in (("none", "0"), ("record", "1"))),
     ),
     measure=_measure,

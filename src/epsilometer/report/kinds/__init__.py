@@ -6,7 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from epsilometer.errors import MALFORMED, InvalidInput
-from epsilometer.report.kinds import audit, calibration, instances, ladder, membership, reproduction, watch
+from epsilometer.report.kinds import (
+    audit,
+    calibration,
+    instances,
+    ladder,
+    membership,
+    reconstruction,
+    reproduction,
+    watch,
+)
+from epsilometer.report.kinds import property as property_page
 from epsilometer.report.page import Page
 
 Document = dict[str, Any]
@@ -14,6 +24,8 @@ PAGES: dict[str, Callable[[Document], Page]] = {
     "audit": audit.page,
     "membership": membership.page,
     "instances": instances.page,
+    "property": property_page.page,
+    "reconstruction": reconstruction.page,
     "watch": watch.page,
     "calibration": calibration.page,
     "reproduction": reproduction.page,
