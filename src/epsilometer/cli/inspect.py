@@ -205,7 +205,7 @@ def _show(monitor: Monitor, trainings: list[list[Check]], code: int) -> None:
         say(f"epsilometer: {title}: {which}, {others}")
         _print_table([(check.name, check.status.value, check.reason) for check in checks], title)
     if not trainings and not monitor.failures:
-        say(f"epsilometer: nothing was checked: {monitor.why_nothing(code)}")
+        say(f"epsilometer: nothing was checked: {monitor.why_nothing(code, canaries=False)}")
 
 
 def _print_table(rows: Sequence[tuple[str, str, str]], title: str) -> None:

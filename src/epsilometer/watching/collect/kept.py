@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -16,8 +16,14 @@ class KeptGradients:
     """Gradients as noise leaves them, against those that the optimizer within finds before its step, and leaves after
     it: whoever changes them in between, or in a hook of that step, may bring back what the noise hides."""
 
-    def __init__(self, optimizer: Any, name_of: Callable[[torch.Tensor], str]) -> None:
-        self._optimizer, self._name_of = optimizer, name_of
+    def __init__(
+        self,
+        parameters: Callable[[], Iterable[torch.Tensor]],
+        optimizer: Callable[[], Any],
+        name_of: Callable[[torch.Tensor], str],
+    ) -> None:
+        """Who is private, and who takes the step, as it is at any time."""
+        self._parameters, self._optimizer, self._name_of = parameters, optimizer, name_of
         self._left: dict[int, torch.Tensor] = {}
         self.steps = 0
         self.changed: dict[str, int] = {}  # steps in which a parameter's gradient was another one
@@ -29,7 +35,7 @@ class KeptGradients:
 
     def leave(self) -> None:
         """Clipping and noise are done."""
-        self._left = {id(p): p.grad.detach().clone() for p in self._optimizer.params if p.grad is not None}
+        self._left = {id(p): p.grad.detach().clone() for p in self._parameters() if p.grad is not None}
         self._found = set()
 
     def taken_off(self, parameter: torch.Tensor, index: Any, values: torch.Tensor) -> None:
@@ -39,18 +45,18 @@ class KeptGradients:
 
     def _before_step(self, optimizer: Any, *_: Any) -> None:
         with suppress(Exception):  # what goes wrong in here is no business of the script
-            if optimizer is self._optimizer.original_optimizer and self._left:
+            if optimizer is self._optimizer() and self._left:
                 self.steps += 1
                 self._compare()
 
     def _after_step(self, optimizer: Any, *_: Any) -> None:
         with suppress(Exception):
-            if optimizer is self._optimizer.original_optimizer and self._left:
+            if optimizer is self._optimizer() and self._left:
                 self._compare()
                 self._left = {}
 
     def _compare(self) -> None:
-        for p in self._optimizer.params:
+        for p in self._parameters():
             left = self._left.get(id(p))
             name = self._name_of(p)
             if p.grad is None or left is None or name in self._found or _proportional(left, p.grad.detach()):

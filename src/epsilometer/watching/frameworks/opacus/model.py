@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from epsilometer.watching.opacus.extra import canary_norm, clipping_of
+from epsilometer.watching.frameworks.opacus.extra import canary_norm, clipping_of
 
 _ROWS = 16  # canaries clipped at once: each is as large as the model
 _PRIOR, _LEAST = 10.0, 1e-3  # canaries that noise is believed to be right for at first; least variance believed in

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from epsilometer.watching.opacus.randomness import apart
-from epsilometer.watching.opacus.support import ghost_clipping, is_ghost
+from epsilometer.watching.frameworks.opacus.randomness import apart
+from epsilometer.watching.frameworks.opacus.support import ghost_clipping, is_ghost
 
 _TIMES = 10.0  # how much larger than the clip norm a canary's gradient is
 _SMALLEST = 1e-3  # of a clip norm: Opacus adds 1e-6 to every norm
