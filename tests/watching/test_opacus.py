@@ -20,8 +20,8 @@ from epsilometer.bounds import Kind
 from epsilometer.claims import Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.rounding import down
+from epsilometer.watching.collect.randomness import apart
 from epsilometer.watching.epsilon import epsilon_of_training
-from epsilometer.watching.frameworks.opacus.randomness import apart
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 KINDS: dict[str, dict[str, Any]] = {

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from epsilometer.watching.collect.noise import NoisySum
+
 _TOLERANCE = 1e-3  # of its size, beside a common factor
 
 
@@ -33,9 +35,9 @@ class KeptGradients:
         ]
         self._found: set[str] = set()  # of the step under way
 
-    def leave(self) -> None:
+    def leave(self, sums: Iterable[NoisySum]) -> None:
         """Clipping and noise are done."""
-        self._left = {id(p): p.grad.detach().clone() for p in self._parameters() if p.grad is not None}
+        self._left = {id(one.parameter): one.noisy.detach().clone() for one in sums}
         self._found = set()
 
     def taken_off(self, parameter: torch.Tensor, index: Any, values: torch.Tensor) -> None:

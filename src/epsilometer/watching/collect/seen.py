@@ -70,7 +70,7 @@ class SeenTraining:
 
     def noised(
         self,
-        sums: Callable[[], Sequence[NoisySum]],
+        sums: Sequence[NoisySum],
         noise_multiplier: float,
         scale: float,
         *,
@@ -90,10 +90,10 @@ class SeenTraining:
         if self.seed is None:
             self.own_generator = generator is not None
             self.seed = torch.initial_seed() if generator is None else generator.initial_seed()
-        self.kept.leave()
+        self.kept.leave(sums)
         self._sigma = noise_multiplier
         if not (self.several_processes and torch.distributed.get_rank() > 0):  # only the first process adds noise
-            self.noise.add(sums(), scale)
+            self.noise.add(sums, scale)
 
     def stepped(self, accounted: tuple[float, float] | None) -> None:
         """The step has come to its end; the noise multiplier and sample rate with which it was accounted, if it was."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from epsilometer.watching.collect.randomness import give_other_seeds
 from epsilometer.watching.frameworks.opacus.privatizer import OpacusPrivatizer
-from epsilometer.watching.frameworks.opacus.randomness import give_other_seeds
 from epsilometer.watching.frameworks.opacus.support import is_ghost
 from epsilometer.watching.training import Trainings
 

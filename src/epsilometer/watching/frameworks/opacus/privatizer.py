@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from epsilometer.watching.collect.canaries import places
 from epsilometer.watching.collect.inspection import Inspection
 from epsilometer.watching.facts import Facts
 from epsilometer.watching.frameworks.opacus import model
@@ -144,7 +145,7 @@ class OpacusPrivatizer(Privatizer):
             return
         if not optimizer.params or self.why_not():
             return
-        spots = model.places(optimizer, self._settings.canaries, self.training.draw)
+        spots = places(optimizer.params, self._settings.canaries, self.training.draw)
         self._coins = self.training.toss(sum(len(one.canaries) for one in spots))
         if is_ghost(optimizer):
             self._inserted = model.insert_clipped(optimizer, self._module, spots, self._coins)

@@ -66,7 +66,7 @@ class SeenOpacus(SeenTraining):
         if self.ghost:
             self.clip_norms.add((float(getattr(self.module, "max_grad_norm", 0.0)), float(optimizer.max_grad_norm)))
         self.noised(
-            lambda: [NoisySum(p, self.name_of(p), p.summed_grad, p.grad) for p in optimizer.params],
+            [NoisySum(p, self.name_of(p), p.summed_grad, p.grad) for p in optimizer.params],
             float(optimizer.noise_multiplier),
             self._multiplier() * float(optimizer.max_grad_norm),
             records=self._batch_size(),
@@ -196,7 +196,8 @@ def _norm_by_opacus(parameter: Any) -> torch.Tensor:
     samples = getattr(parameter, "grad_sample", None)
     if not isinstance(samples, torch.Tensor):
         raise NotImplementedError
-    return samples.reshape(len(samples), -1).norm(dim=1)
+    found: torch.Tensor = samples.reshape(len(samples), -1).norm(dim=1)
+    return found
 
 
 def _length(loader: Any) -> int | None:
