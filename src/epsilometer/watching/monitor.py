@@ -58,6 +58,7 @@ class Watched:
     not_audited: str = ""
     checks: list[dict[str, str]] = field(default_factory=list)
     facts: Facts = field(default_factory=Facts)
+    told: bool = False  # anything for the checks
     ended: bool = False
     unseen: int = 0
     history: list[list[float]] = field(default_factory=list)  # what the accountant has: noise, sample rate, steps
@@ -147,6 +148,8 @@ class Watched:
             failed = dict(reversed([(one["name"], one["reason"]) for one in self.faults]))
             why = next(iter(failed.values())) if len(failed) == 1 else "see the checks"
             return f"failed checks say that something else is wrong: {', '.join(failed)} ({why})"
+        if not self.checks and self.told:
+            return "its framework tells nothing that checks could look at"
         if not self.checks:
             return "its process ended before checks were made (os._exit, or a signal); let it come to its end"
         unseen = self._noise_unseen()
@@ -368,10 +371,11 @@ class Monitor:
         )
 
     def remarks(self) -> list[str]:
-        """On versions of libraries that nobody has tried."""
-        found = ((one, library) for library in self.libraries for one in FRAMEWORKS.values())
-        said = (one.remark(library.library, library.version) for one, library in found)
-        return list(dict.fromkeys(filter(None, said)))
+        """On versions of libraries that nobody has tried, and on frameworks of installed packages that cannot be
+        used."""
+        known = list(FRAMEWORKS.values())
+        said = (one.remark(library.library, library.version) for library in self.libraries for one in known)
+        return [*dict.fromkeys(filter(None, said)), *FRAMEWORKS.problems]
 
     def __iter__(self) -> Iterator[Watched]:
         return iter(self.trainings.values())
@@ -391,7 +395,7 @@ class Monitor:
                 from epsilometer.watching.checks.catalogue import judge
 
                 watched.checks = [self._accepted(check.to_dict()) for check in judge(record.facts)]
-                watched.facts = record.facts
+                watched.facts, watched.told = record.facts, True
             case Ended():
                 watched.ended, watched.unseen, watched.history = True, record.unseen, record.history
         return watched

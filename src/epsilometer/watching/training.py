@@ -143,13 +143,18 @@ class Trainings:
         self._finished = False
 
     def begin(self, privatizer: Privatizer) -> WatchedTraining:
-        """One more, made private by this. A forked copy of the process begins to count anew."""
+        """One more, made private by this; it is lost at once if it cannot say what it states. A forked copy of the
+        process begins to count anew."""
         if os.getpid() != self._process:
             self._process, self._sink, self._all, self._finished = os.getpid(), self._sink.here(), [], False
             at_end(self.finish)
         training = WatchedTraining(len(self._all) + 1, privatizer, self.settings, self._sink)
         self._all.append(training)
-        training.begin()
+        try:
+            training.begin()
+        except Exception as error:
+            training.lost = True
+            self.failed("a training that begins", error)
         return training
 
     def not_audited(self, reason: str) -> None:
