@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from epsilometer.errors import InvalidInput
 from epsilometer.registry import Registry, instance_of
 
 
@@ -23,6 +24,10 @@ class Framework:
     begins: str
     versions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     checks_alone: bool = True
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[\w.]+:\w+", self.attach):
+            raise InvalidInput("attach", self.attach, "a function's name, as in package.module:function")
 
     @property
     def libraries(self) -> tuple[str, ...]:

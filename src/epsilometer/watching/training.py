@@ -63,6 +63,8 @@ class WatchedTraining:
         if self.elsewhere() or self._coins is None:
             return
         coins, self._coins = self._coins, None
+        if len(scores) != len(coins):
+            raise ValueError(f"{len(scores)} scores of {len(coins)} canaries")
         self.seen += 1
         stated = self.privatizer.stated()
         known = np.nan_to_num(scores, nan=0.5)  # where nothing can be read, nothing is known

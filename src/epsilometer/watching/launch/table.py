@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ def write_table(directory: Path, settings: Settings) -> None:
     for framework in FRAMEWORKS.values():
         if not (settings.canaries or framework.checks_alone):
             continue
-        entry = {"attach": framework.attach, **_found(framework.attach.partition(".")[0].partition(":")[0])}
+        entry = {"attach": framework.attach, **_found(re.split("[.:]", framework.attach)[0])}
         for module in framework.modules:
             table.setdefault(module, []).append(entry)
     (directory / FILE).write_text(json.dumps(table), encoding="utf-8")
@@ -31,7 +32,12 @@ def write_table(directory: Path, settings: Settings) -> None:
 
 def _found(package: str) -> dict[str, Any]:
     """Where this process has it."""
-    spec = None if package == "epsilometer" else importlib.util.find_spec(package)
+    if package == "epsilometer":  # the hook knows where that is
+        return {}
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return {}
     if spec is None or spec.origin is None:
         return {}
     places = spec.submodule_search_locations
