@@ -100,6 +100,11 @@ class WatchedTraining:
                 facts = Facts(troubles=dict.fromkeys(PARTS, f"could not be told ({type(error).__name__}: {error})"))
             self._sink.take(Told(self.number, facts))
 
+    def wait(self) -> None:
+        """For steps that are under way elsewhere."""
+        with suppress(Exception):
+            self.privatizer.wait()
+
     def accounted(self) -> Ledger | None:
         """What the script's accountant was told; an accountant that cannot be read tells nothing."""
         with suppress(Exception):
@@ -172,7 +177,7 @@ class Trainings:
         """What is known by now of every training that goes on."""
         if not self._finished and os.getpid() == self._process:
             for training in self._all:
-                training.privatizer.wait()
+                training.wait()
                 training.tell()
 
     def finish(self) -> None:
@@ -180,7 +185,7 @@ class Trainings:
         if self._finished or os.getpid() != self._process:  # a forked copy has nothing to say
             return
         for training in self._all:
-            training.privatizer.wait()
+            training.wait()
         self._finished = True
         ledgers = [training.accounted() for training in self._all]
         for training, ledger in zip(self._all, ledgers, strict=True):

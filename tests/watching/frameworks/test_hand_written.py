@@ -88,6 +88,7 @@ def test_the_loop_is_the_same_bit_for_bit_and_its_checks_answer() -> None:
     assert seen.process.steps == STEPS
     status = {one["name"]: one["status"] for one in seen.checks}
     assert "failed" not in status.values(), seen.checks
+    assert len(status) == 16
     answered = {name for name, found in status.items() if found == "passed"}
     assert answered >= {
         "sampler", "sample-rate", "steps", "multiplier", "accountant", "noise-scale", "noise-kept", "independent-noise",

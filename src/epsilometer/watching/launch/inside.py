@@ -22,8 +22,8 @@ def take_hold(module: Any, entry: dict[str, Any], path: str) -> None:
     if path not in _TRAININGS:
         sink = Writer(path)
         _TRAININGS[path] = sink, Trainings(sink, Settings.read(Path(path).parent))
-        at_end(_TRAININGS[path][1].finish)
     sink, trainings = _TRAININGS[path]
+    at_end(trainings.finish)  # before what this library does at the end; the first call counts
     name, _, function = entry["attach"].partition(":")
     _make_findable(name.partition(".")[0], entry)
     getattr(importlib.import_module(name), function)(module, trainings)

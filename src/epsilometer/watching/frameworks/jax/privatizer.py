@@ -33,12 +33,6 @@ class JaxPrivatizer(Privatizer):
     def stated(self) -> Stated:
         return self._stated
 
-    def why_not(self) -> str:
-        import jax
-
-        many = jax.process_count()
-        return f"it trains on {many} processes, which share one step" if many > 1 else ""
-
     def insert(self, coins: Coins, draw: np.random.Generator) -> Floats:
         """Of a step that is not compiled: `once_more` calls the script's function."""
         assert self.once_more is not None

@@ -35,6 +35,7 @@ class Transformation:
         self._rows: set[int] = set()
         self._keys: list[Any] = []
         self._under_way: tuple[WatchedTraining, JaxPrivatizer] | None = None
+        self._failed = False  # before any training has begun
         self._again = False  # a new state was made, and the next step is of another training
         self._coins: Coins = np.zeros(0, np.bool_)
 
@@ -81,6 +82,9 @@ class Transformation:
         return self.begin() if self._under_way is None or self._again else self._under_way
 
     def _play(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        if jax.process_count() > 1:
+            self._current()[0].lose(f"it trains on {jax.process_count()} processes, which share one step")
+            return
         call, number = self._call(arguments, named), self._trainings.settings.canaries
         if self._canaries is None:
             draw = np.random.default_rng(self._trainings.settings.seed)
@@ -98,6 +102,7 @@ class Transformation:
 
             privatizer.once_more = once_more
             training.play()
+            privatizer.once_more = None  # it holds the script's state
             return
         tossed = jax.eval_shape(lambda: (jnp.zeros(number, jnp.bool_), jnp.uint32(0), canaries.own))
         coins, salted, own = io_callback(self._toss, tossed, ordered=True)
@@ -135,17 +140,20 @@ class Transformation:
         if self._under_way is not None:
             self._under_way[0].guarded(act, *arguments)
             return
+        if self._failed:
+            return
         try:
             act(*arguments)
         except Exception as error:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """The first training may have begun, or not."""
-        if self._under_way is None:
-            self._trainings.failed("JAX", error)
-        else:
+        """The first training may have begun meanwhile, or not."""
+        if self._under_way is not None:
             self._under_way[0].fail(error)
+            return
+        self._failed = True
+        self._trainings.failed("JAX", error)
 
 
 def _traced(tree: Any) -> bool:
