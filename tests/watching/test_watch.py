@@ -140,7 +140,7 @@ def test_processes_that_share_a_step_are_not_audited(tmp_path: Path) -> None:
     )
     seen = watch("--", *script(tmp_path, text), str(tmp_path / "meeting"))
     assert seen.returncode == 0, seen.stderr
-    last = [line for line in seen.stderr.splitlines() if "inconclusive" in line]
+    last = [line for line in seen.stderr.splitlines() if ": inconclusive: " in line]
     assert len(last) == 2
     assert all("not audited, because it trains on 2 processes" in line for line in last)
 
