@@ -8,7 +8,7 @@ import torch
 from opacus.optimizers import DPOptimizer
 from trainings import SIGMA, train
 
-from epsilometer.watching.opacus.model import own_noise
+from epsilometer.watching.frameworks.opacus.model import own_noise
 from epsilometer.watching.own_parameters import OwnParameters
 from epsilometer.watching.recording import Step
 

@@ -1,6 +1,7 @@
 """Records survive the process that wrote them, and damage to a file costs the damaged lines only."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -77,3 +78,25 @@ def test_a_step_that_states_nothing_is_counted_only(sigma: float) -> None:
     assert watched is not None
     monitor.take(Step(1, STEP.scores, STEP.coins, sigma, 0.5))
     assert (watched.vacuous, watched.process.steps) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "refuted_at", "log_e_value", "accounted", "failed", "checks"),
+    [
+        ("opacus", "violated", 7, 4.84, [[1.386, 0.1, 8]], {"noise-scale", "nonfinite-record"}, 20),
+        ("jax", "inconclusive", None, -0.36, [], set(), 4),
+    ],
+)
+def test_recordings_of_the_first_version_are_judged_as_ever(
+    name: str, outcome: str, refuted_at: int | None, log_e_value: float, accounted: Any, failed: set[str], checks: int
+) -> None:
+    """Half of the noise in Opacus, and a right training by optax: made before frameworks were a table."""
+    monitor, reader = Monitor(), Reader(Path(__file__).parent / "recordings" / f"{name}-0.1.0.jsonl")
+    for record in reader.new():
+        monitor.take(record)
+    assert reader.damaged == 0
+    (seen,) = monitor
+    assert (seen.verdict().outcome, seen.refuted_at, seen.history) == (outcome, refuted_at, accounted)
+    assert seen.process.log_e_value == pytest.approx(log_e_value, abs=0.01)
+    assert {one["name"] for one in seen.checks if one["status"] == "failed"} == failed
+    assert len(seen.checks) == checks

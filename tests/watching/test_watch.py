@@ -140,7 +140,7 @@ def test_processes_that_share_a_step_are_not_audited(tmp_path: Path) -> None:
     )
     seen = watch("--", *script(tmp_path, text), str(tmp_path / "meeting"))
     assert seen.returncode == 0, seen.stderr
-    last = [line for line in seen.stderr.splitlines() if "inconclusive" in line]
+    last = [line for line in seen.stderr.splitlines() if ": inconclusive: " in line]
     assert len(last) == 2
     assert all("not audited, because it trains on 2 processes" in line for line in last)
 
@@ -152,7 +152,7 @@ def test_a_copy_of_the_process_is_not_audited(tmp_path: Path) -> None:
     )
     seen = watch("--", *script(tmp_path, text))
     assert seen.returncode == 0
-    assert "the process was forked after make_private" in seen.stderr
+    assert "the process was forked after the training began" in seen.stderr
 
 
 @pytest.mark.parametrize(
@@ -162,11 +162,11 @@ def test_a_copy_of_the_process_is_not_audited(tmp_path: Path) -> None:
         ([str(SCRIPTS)], 126, "it cannot be run"),
         (["true"], 0, f"{NOTHING}the hook got into no Python process"),
         ([sys.executable, "-I", "-c", "print(1)"], 0, f"{NOTHING}the hook got into no Python process"),
-        ([sys.executable, "-c", "print(1)"], 0, f"{NOTHING}opacus was never imported"),
+        ([sys.executable, "-c", "print(1)"], 0, f"{NOTHING}opacus or optax or jax_privacy was never imported"),
         (
             [sys.executable, "-c", "import no_opacus"],
             1,
-            "opacus was never imported (the command ended with exit code 1)",
+            "jax_privacy was never imported (the command ended with exit code 1)",
         ),
         (
             [sys.executable, "-c", "import opacus"],
@@ -332,7 +332,7 @@ def test_one_line_of_code_says_its_verdict_at_the_end(tmp_path: Path) -> None:
     assert seen.stderr.startswith("epsilometer: training 1: consistent: 12 steps do not refute the stated noise")
     both = watch("--", *script(tmp_path, text))
     assert "this training is being watched already" in both.stderr
-    assert "12 steps do not refute" in both.stderr.splitlines()[-1]
+    assert "training 1: consistent: 12 steps do not refute" in both.stderr
 
 
 SHUFFLED = PRIVATE.replace("noise_multiplier=noise", "poisson_sampling=False, noise_multiplier=noise")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from epsilometer.cli.output import say
-from epsilometer.errors import MALFORMED, InvalidInput, one_line, unknown_name
+from epsilometer.errors import MALFORMED, InvalidInput, one_line
 
 if TYPE_CHECKING:
     from epsilometer.watching.launch.run import Follower
@@ -93,30 +93,20 @@ def watch(
 
     - `epsilometer watch --again audit --ignore sampler`
     """
-    from epsilometer import validate
-    from epsilometer.watching.checks.names import JAX, NAMES
     from epsilometer.watching.launch.run import NotStarted, follow
-    from epsilometer.watching.settings import MOST, Settings
+    from epsilometer.watching.watch import validate_judging, validated
 
     if again is None and ("--" not in sys.argv or not command):
         given = shlex.join(command) if command else None
         raise InvalidInput("COMMAND", given, "-- before it", "as in: epsilometer watch -- python train.py")
-    for name in ignore or ():
-        if name not in (*NAMES, *JAX):
-            raise unknown_name("ignore", name, [*NAMES, *JAX])
-    validate.whole("number", number, least=1, most=MOST)
-    validate.real("confidence", confidence, above=0, below=1)
-    if delta is not None:
-        validate.real("delta", delta, above=0, below=1)
-    if seed is not None:
-        validate.whole("seed", seed, least=0)
+    settings = validated(number, canaries.value, seed, argument="number")
+    validate_judging(confidence, delta, ignore or ())
     display = _Display(confidence, delta, ignore or (), stop_when_known)
     if again is not None:
         return _again(again, display, require)
     assert command
     begun, clock = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), time.monotonic()
     with _directory(out) as directory:
-        settings = Settings(number, canaries.value, seed)
         ended = follow(command, directory, settings, sys.stdout.fileno(), display.look)
         if isinstance(ended, NotStarted):
             say(f"epsilometer: {shlex.join(command)}: {ended.reason}")
@@ -195,8 +185,6 @@ class _Display:
 
     def finish(self, code: int) -> None:
         """The last word on each training; or why there is none."""
-        from epsilometer.watching.checks.names import FAILED, IGNORED
-
         if self.broken:
             say(f"epsilometer: the audit failed, and the command went on without it ({self.broken})")
             return
@@ -205,16 +193,16 @@ class _Display:
             monitor.failures.append(self._damage)
         for why in monitor.failures:
             say(f"epsilometer: not audited, because {why}")
+        for line in monitor.remarks():
+            say(f"epsilometer: {line}")
         for one in monitor:
             name = f"epsilometer: {self._name(one)}"
             end = "" if one.ended else f"; its process was ended early (exit code {code})"
             say(f"{name}: {one.verdict()}{end}")
             say(f"{name}: quote: {one.quote()}")
             say(f"{name}: {one.epsilon()}")
-            for check in one.checks:
-                if check["status"] in (FAILED, IGNORED):
-                    how = "failed" if check["status"] == FAILED else "failed, and is ignored"
-                    say(f"{name}: check {how}: {check['name']}: {check['reason']}")
+            for line in one.failed_checks():
+                say(f"{name}: {line}")
             if one.unseen and one.process.steps:
                 say(
                     f"{name}: the accountant has {one.unseen} steps more than were seen "

@@ -22,6 +22,7 @@ from epsilometer.watching.checks.names import (
 )
 from epsilometer.watching.epsilon import DELTA, EpsilonOfTraining, epsilon_of_training
 from epsilometer.watching.facts import Facts
+from epsilometer.watching.framework import FRAMEWORKS
 from epsilometer.watching.own_parameters import OwnParameters
 from epsilometer.watching.recording import (
     Ended,
@@ -57,6 +58,7 @@ class Watched:
     not_audited: str = ""
     checks: list[dict[str, str]] = field(default_factory=list)
     facts: Facts = field(default_factory=Facts)
+    told: bool = False  # anything for the checks
     ended: bool = False
     unseen: int = 0
     history: list[list[float]] = field(default_factory=list)  # what the accountant has: noise, sample rate, steps
@@ -146,6 +148,8 @@ class Watched:
             failed = dict(reversed([(one["name"], one["reason"]) for one in self.faults]))
             why = next(iter(failed.values())) if len(failed) == 1 else "see the checks"
             return f"failed checks say that something else is wrong: {', '.join(failed)} ({why})"
+        if not self.checks and self.told:
+            return "its framework tells nothing that checks could look at"
         if not self.checks:
             return "its process ended before checks were made (os._exit, or a signal); let it come to its end"
         unseen = self._noise_unseen()
@@ -234,6 +238,11 @@ class Watched:
     def refuting(self) -> list[dict[str, str]]:
         """Those of them that refute the mechanism which is stated."""
         return [one for one in self.faults if one.get("refutes")]
+
+    def failed_checks(self) -> list[str]:
+        """A line for each check that failed, also of those that are ignored."""
+        how = {FAILED: "check failed", IGNORED: "check failed, and is ignored"}
+        return [f"{how[one['status']]}: {one['name']}: {one['reason']}" for one in self.checks if one["status"] in how]
 
     def to_dict(self) -> dict[str, Any]:
         verdict = self.verdict()
@@ -338,25 +347,35 @@ class Monitor:
         consistent = all(one.verdict().outcome.value == "consistent" and not one.faults for one in self)
         return bool(self.trainings) and consistent and not self.failures
 
-    def why_nothing(self, code: int) -> str:
-        """Why a command that ended with this exit code has no training here."""
+    def why_nothing(self, code: int, *, canaries: bool = True) -> str:
+        """Why a command that ended with this exit code has no training here; without canaries, not all frameworks are
+        watched."""
         failed = f" (the command ended with exit code {code})" if code else ""
         if not self.processes:
             return (
                 "the hook got into no Python process; the command starts none, or with -I, -E or -S, which keep "
                 f"PYTHONPATH or sitecustomize out{failed}"
             )
-        if not self.libraries:
-            return f"opacus was never imported{failed}"
-        names = sorted({one.library for one in self.libraries})
-        if "opacus" not in names:
-            return f"{' and '.join(names)} made no gradients private in a way that is watched{failed}"
+        found = {one.library for one in self.libraries}
+        waited = [one for one in FRAMEWORKS.values() if canaries or one.checks_alone]
+        if not found:
+            libraries = dict.fromkeys(library for one in waited for library in one.libraries)
+            return f"{' or '.join(libraries)} was never imported{failed}"
+        of = [one for one in waited if found & set(one.libraries)]
+        begins, imported = " or ".join(one.begins for one in of), " and ".join(sorted(found))
         if code:
-            return f"opacus was imported, but PrivacyEngine.make_private never returned{failed}"
+            return f"{imported} was imported, but {begins} never returned{failed}"
         return (
-            "opacus was imported, but PrivacyEngine.make_private was not called; what is made private without it, by a "
-            "DPOptimizer alone, say, is not watched"
+            f"{imported} was imported, but {begins} was not called; what is made private without it, in another way, "
+            "is not watched"
         )
+
+    def remarks(self) -> list[str]:
+        """On versions of libraries that nobody has tried, and on frameworks of installed packages that cannot be
+        used."""
+        known = list(FRAMEWORKS.values())
+        said = (one.remark(library.library, library.version) for library in self.libraries for one in known)
+        return [*dict.fromkeys(filter(None, said)), *FRAMEWORKS.problems]
 
     def __iter__(self) -> Iterator[Watched]:
         return iter(self.trainings.values())
@@ -376,7 +395,7 @@ class Monitor:
                 from epsilometer.watching.checks.catalogue import judge
 
                 watched.checks = [self._accepted(check.to_dict()) for check in judge(record.facts)]
-                watched.facts = record.facts
+                watched.facts, watched.told = record.facts, True
             case Ended():
                 watched.ended, watched.unseen, watched.history = True, record.unseen, record.history
         return watched

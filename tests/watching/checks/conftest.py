@@ -12,13 +12,14 @@ import torch
 from epsilometer.watching.checks import Check
 from epsilometer.watching.checks.catalogue import judge
 from epsilometer.watching.collect.inspection import Inspection
+from epsilometer.watching.frameworks.opacus.seen import SeenOpacus
 from epsilometer.watching.recording import Told, decode, encode
 
 RECORDS, WIDTH = 104, 20
 
 
 @contextmanager
-def attached(inspections: list[Inspection] | None) -> Iterator[None]:
+def attached(inspections: list[Inspection[Any]] | None) -> Iterator[None]:
     """Opacus tells inspections what happens: a new one for every training."""
     from opacus import PrivacyEngine
 
@@ -28,21 +29,21 @@ def attached(inspections: list[Inspection] | None) -> Iterator[None]:
         made = original(self, **given)
         optimizer = made[1]
         assert inspections is not None
-        inspections.append(inspection := Inspection())
-        inspection.made_private(self, made[0], optimizer, made[-1], given)
+        inspection = Inspection(lambda: SeenOpacus(self, made[0], optimizer, made[-1], given))
+        inspections.append(inspection)
 
-        def after(name: str, tell: Callable[[Any], None], only_if_true: bool = False) -> None:
+        def after(name: str, what: Callable[[SeenOpacus], None], only_if_true: bool = False) -> None:
             def method() -> Any:
                 result = getattr(type(optimizer), name)(optimizer)
                 if result or not only_if_true:
-                    tell(optimizer)
+                    inspection.tell(what)
                 return result
 
             setattr(optimizer, name, method)
 
-        after("accumulate" if hasattr(optimizer, "accumulate") else "clip_and_accumulate", inspection.accumulated)
-        after("add_noise", inspection.noised)
-        after("pre_step", inspection.stepped, only_if_true=True)
+        after("accumulate" if hasattr(optimizer, "accumulate") else "clip_and_accumulate", SeenOpacus.accumulated)
+        after("add_noise", SeenOpacus.noise_added)
+        after("pre_step", SeenOpacus.step_ended, only_if_true=True)
         return made
 
     if inspections is None:
@@ -88,7 +89,7 @@ def loop(made: Made, epochs: int) -> None:
 @dataclass
 class Trained:
     checks: dict[str, Check]
-    inspections: list[Inspection]
+    inspections: list[Inspection[Any]]
     made: Made
 
     def status(self, name: str) -> str:
@@ -124,7 +125,7 @@ def trained(
     """One training of 33 steps; `change` is what a faulty script does after `make_private`."""
     from opacus import PrivacyEngine
 
-    inspections: list[Inspection] = []
+    inspections: list[Inspection[Any]] = []
     with attached(inspections if inspect else None), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.manual_seed(seed)
@@ -144,7 +145,7 @@ def trained(
     return Trained(checks, inspections, made)
 
 
-def told(inspection: Inspection) -> Told:
+def told(inspection: Inspection[Any]) -> Told:
     """What it has seen, as it comes from another process."""
     record = decode(encode(Told(1, inspection.facts(end=True))))
     assert isinstance(record, Told)

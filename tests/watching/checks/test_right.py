@@ -9,6 +9,7 @@ import torch
 from epsilometer.watching.checks.catalogue import judge
 from epsilometer.watching.checks.check import CHANCE
 from epsilometer.watching.checks.names import NAMES
+from epsilometer.watching.facts import Facts
 
 ALWAYS = {"nonfinite-record"}  # of Opacus up to 1.6.0
 
@@ -146,9 +147,7 @@ def _normal(z: float) -> float:
 
 
 def test_no_training_no_answers() -> None:
-    from epsilometer.watching.collect.inspection import Inspection
-
-    assert judge(Inspection().facts()) == []
+    assert judge(Facts()) == []
 
 
 def test_nothing_that_goes_wrong_reaches_the_script(trained: Any) -> None:

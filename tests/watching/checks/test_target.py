@@ -27,7 +27,7 @@ def test_more_than_the_target_is_no_pass(epochs: int, status: str) -> None:
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(model(x), y).backward()
             optimizer.step()
-    audit._hooks.finish()
+    audit.finish()
     (seen,) = audit.trainings
     (check,) = [one for one in seen.checks if one["name"] == "target-epsilon"]
     assert check["status"] == status, check

@@ -52,7 +52,8 @@ class Inputs:
             enough = True
             with suppress(Exception):  # nothing in here is the script's business
                 only = arguments[0] if len(arguments) == 1 and self._batch_first else None
-                enough = not isinstance(only, torch.Tensor) or look(module, only)
+                if isinstance(only, torch.Tensor):  # inside vmap or grad there is no tensor that could be kept
+                    enough = not _wrapped(only) and look(module, only)
             if enough:
                 self._handles.pop((what, name)).remove()
 
@@ -71,3 +72,9 @@ class Inputs:
             self._kinds.add(kind)
             self.layers.append(LayerInput(name, layer, shape, not batch.is_floating_point()))
         return True
+
+
+def _wrapped(tensor: torch.Tensor) -> bool:
+    """By a transformation of torch.func; old versions of torch cannot say so."""
+    asked = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", None)
+    return asked is not None and bool(asked(tensor))

@@ -5,63 +5,65 @@ from __future__ import annotations
 import io
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout
+from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 
-from epsilometer.watching.collect.seen import SeenTraining
 from epsilometer.watching.facts import PARTS, Facts
 
-_ALIVE: deque[Inspection] = deque()
+_ALIVE: deque[Inspection[Any]] = deque()
 _MOST_ALIVE = 8  # trainings of one process that are kept; a further one settles the oldest
 
 
-class Inspection:
-    """Told of what happens by whoever has patched Opacus; takes no random number and touches no parameter.
+class Seen(Protocol):
+    """One training, as somebody sees it who follows its steps."""
+
+    trouble: str  # why it cannot be followed any more
+
+    def facts(self, apart: Callable[[], AbstractContextManager[None]]) -> Facts:
+        """All that is known by now. Where crafted records go through the script's code, `apart` is around it."""
+
+    def close(self) -> None:
+        """Look away for good."""
+
+
+S = TypeVar("S", bound=Seen)
+
+
+class Inspection(Generic[S]):
+    """Told of what happens by whoever has taken hold of a training; takes no random number and touches no parameter.
 
     It raises nothing: what goes wrong in here is no business of the script, and is said in place of facts.
     """
 
-    def __init__(self) -> None:
-        self._training: SeenTraining | None = None
+    def __init__(self, look: Callable[[], S]) -> None:
+        """`look` begins to follow the training."""
+        self._training: S | None = None
         self._settled: Facts | None = None
         self.probing = False  # while crafted records go through the script's clipper: others should look away
-
-    def made_private(self, engine: Any, module: Any, optimizer: Any, loader: Any, settings: Mapping[str, Any]) -> None:
-        """`make_private` has returned these; `settings` are its keywords, the script's own module, … among them."""
         try:
-            self._training = SeenTraining(engine, module, optimizer, loader, settings)
+            self._training = look()
             _ALIVE.append(self)
             if len(_ALIVE) > _MOST_ALIVE:
                 _ALIVE.popleft()._settle()
         except Exception as error:
             self._settled = Facts(troubles=dict.fromkeys(PARTS, f"a training cannot be followed ({_what(error)})"))
 
-    def accumulated(self, optimizer: Any, records: int | None = None) -> None:
-        """One physical batch was clipped and summed; `records` is for callers that have put rows of their own into it.
-
-        Without this call, batches that are put together from several physical ones are not counted.
-        """
-        self._tell(optimizer, lambda seen: seen.accumulated(records))
-
-    def noised(self, optimizer: Any) -> None:
-        """Right after the script's own add_noise, before anything is divided."""
-        self._tell(optimizer, SeenTraining.noised)
-
-    def stepped(self, optimizer: Any) -> None:
-        """After the accountant's hook."""
-        self._tell(optimizer, SeenTraining.stepped)
-
-    def taken_off(self, parameter: Any, index: Any, values: Any) -> None:
-        """Canaries of ours, in units of sums, are out of this gradient again."""
-        if self._training is not None:
-            self._training.kept.taken_off(parameter, index, values)
+    def tell(self, what: Callable[[S], None]) -> None:
+        """Something has happened; crafted records of ours are nothing that happens."""
+        seen = self._training
+        if seen is None or seen.trouble or self.probing:
+            return
+        try:
+            what(seen)
+        except Exception as error:
+            seen.trouble = _what(error)
 
     def facts(self, *, end: bool = False) -> Facts:
         """What is known by now; at the `end` it looks away."""
-        if self._settled is not None or self._training is None:
+        if self._training is None:
             return self._settled or Facts()
         if end:
             self._training.close()
@@ -71,15 +73,6 @@ class Inspection:
         """Tell now and let go of models and optimizers: a search over settings makes many of them."""
         self._settled = self.facts(end=True)
         self._training = None
-
-    def _tell(self, optimizer: Any, what: Callable[[SeenTraining], None]) -> None:
-        seen = self._training
-        if seen is None or seen.optimizer is not optimizer or seen.trouble or self.probing:
-            return
-        try:
-            what(seen)
-        except Exception as error:
-            seen.trouble = _what(error)
 
     @contextmanager
     def _apart(self) -> Iterator[None]:

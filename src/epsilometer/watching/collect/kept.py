@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from epsilometer.watching.collect.noise import NoisySum
 
 _TOLERANCE = 1e-3  # of its size, beside a common factor
 
@@ -16,8 +18,14 @@ class KeptGradients:
     """Gradients as noise leaves them, against those that the optimizer within finds before its step, and leaves after
     it: whoever changes them in between, or in a hook of that step, may bring back what the noise hides."""
 
-    def __init__(self, optimizer: Any, name_of: Callable[[torch.Tensor], str]) -> None:
-        self._optimizer, self._name_of = optimizer, name_of
+    def __init__(
+        self,
+        parameters: Callable[[], Iterable[torch.Tensor]],
+        optimizer: Callable[[], Any],
+        name_of: Callable[[torch.Tensor], str],
+    ) -> None:
+        """Who is private, and who takes the step, as it is at any time."""
+        self._parameters, self._optimizer, self._name_of = parameters, optimizer, name_of
         self._left: dict[int, torch.Tensor] = {}
         self.steps = 0
         self.changed: dict[str, int] = {}  # steps in which a parameter's gradient was another one
@@ -27,9 +35,9 @@ class KeptGradients:
         ]
         self._found: set[str] = set()  # of the step under way
 
-    def leave(self) -> None:
+    def leave(self, sums: Iterable[NoisySum]) -> None:
         """Clipping and noise are done."""
-        self._left = {id(p): p.grad.detach().clone() for p in self._optimizer.params if p.grad is not None}
+        self._left = {id(one.parameter): one.noisy.detach().clone() for one in sums}
         self._found = set()
 
     def taken_off(self, parameter: torch.Tensor, index: Any, values: torch.Tensor) -> None:
@@ -39,18 +47,18 @@ class KeptGradients:
 
     def _before_step(self, optimizer: Any, *_: Any) -> None:
         with suppress(Exception):  # what goes wrong in here is no business of the script
-            if optimizer is self._optimizer.original_optimizer and self._left:
+            if optimizer is self._optimizer() and self._left:
                 self.steps += 1
                 self._compare()
 
     def _after_step(self, optimizer: Any, *_: Any) -> None:
         with suppress(Exception):
-            if optimizer is self._optimizer.original_optimizer and self._left:
+            if optimizer is self._optimizer() and self._left:
                 self._compare()
                 self._left = {}
 
     def _compare(self) -> None:
-        for p in self._optimizer.params:
+        for p in self._parameters():
             left = self._left.get(id(p))
             name = self._name_of(p)
             if p.grad is None or left is None or name in self._found or _proportional(left, p.grad.detach()):

@@ -1,18 +1,18 @@
-"""Gradients of single records, as Opacus computes them for each kind of layer, against plain autograd."""
+"""Norms of single records, as a framework computes them for each kind of layer, against plain autograd."""
 
 from __future__ import annotations
 
 import copy
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 
 from epsilometer.watching.collect.inputs import LayerInput
 from epsilometer.watching.facts import LayerNorms
 
-if TYPE_CHECKING:
-    from epsilometer.watching.collect.seen import SeenTraining
+Norms = Callable[[Any, torch.Tensor, torch.Tensor], dict[str, torch.Tensor]]
 
 _LARGEST = 1_000_000  # numbers in a layer or a record, above which it is not copied
 _RECORDS = 3
@@ -20,15 +20,19 @@ _GRADIENT = 1e-3  # its size where it enters a layer
 _OURS = ("activations", "max_batch_len", "ft_compute_sample_grad", "autograd_grad_sample_hooks")
 
 
-def layer_norms(seen: SeenTraining) -> LayerNorms:
-    """What Opacus takes for the norms of records, over what they are: the smallest share for each parameter."""
+def layer_norms(layers: Iterable[LayerInput], norms: Norms) -> LayerNorms:
+    """What a framework takes for the norms of records, over what they are: the smallest share for each parameter.
+
+    `norms(layer, records, weights)` are those of each trained parameter, by name, where the loss is
+    Σ layer(records)·weights; NotImplementedError says that they are not known for this kind of layer.
+    """
     shares: dict[str, float] = {}
     good, unknown = [], []
-    for given in seen.inputs.layers:
+    for given in layers:
         kind = f"{type(given.layer).__name__} with {len(given.shape) + 1}-d input"
         small = _small(given)
         try:
-            found = None if small is None else _norms(seen, *small)
+            found = None if small is None else _compared(norms, *small)
         except NotImplementedError:
             found = None
         if found is None:
@@ -83,8 +87,8 @@ def _alone(layer: Any) -> Any:
     return alone
 
 
-def _norms(seen: SeenTraining, layer: Any, records: torch.Tensor) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
-    """Of each parameter: what Opacus takes for the norms of these records, and what they are."""
+def _compared(norms: Norms, layer: Any, records: torch.Tensor) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+    """Of each parameter: what the framework takes for the norms of these records, and what they are."""
     own = torch.Generator().manual_seed(752)
     trained = {name: p for name, p in layer.named_parameters() if p.requires_grad}
     with torch.enable_grad():
@@ -96,30 +100,5 @@ def _norms(seen: SeenTraining, layer: Any, records: torch.Tensor) -> dict[str, t
             gradients = torch.autograd.grad(loss, list(trained.values()))
             for name, gradient in zip(trained, gradients, strict=True):
                 true[name].append(gradient.norm())
-        module = _wrapped(seen, layer)
-        (module(records) * weights).sum().backward()
-    found = {}
-    for name, p in trained.items():
-        own_norm = getattr(p, "_norm_sample", None)
-        if own_norm is None:
-            samples = getattr(p, "grad_sample", None)
-            if not isinstance(samples, torch.Tensor):
-                raise NotImplementedError
-            own_norm = samples.reshape(len(samples), -1).norm(dim=1)
-        found[name] = (own_norm.detach(), torch.stack(true[name]))
-    return found
-
-
-def _wrapped(seen: SeenTraining, layer: Any) -> Any:
-    """The layer under Opacus' machinery, the same as in the training."""
-    from opacus import grad_sample
-
-    mode = str(seen.settings.get("grad_sample_mode", "hooks"))
-    if seen.ghost:
-        return grad_sample.grad_sample_module_fast_gradient_clipping.GradSampleModuleFastGradientClipping(
-            layer, loss_reduction="sum", use_ghost_clipping=bool(getattr(seen.module, "use_ghost_clipping", True))
-        )
-    if mode not in ("hooks", "functorch"):
-        raise NotImplementedError
-    options = {"force_functorch": True} if mode == "functorch" else {}
-    return grad_sample.GradSampleModule(layer, loss_reduction="sum", **options)
+        found = norms(layer, records, weights)
+    return {name: (found[name].detach(), torch.stack(true[name])) for name in trained}

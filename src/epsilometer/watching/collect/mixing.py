@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from epsilometer.watching.facts import Mixing
 
-if TYPE_CHECKING:
-    from epsilometer.watching.collect.seen import SeenTraining
 
-
-def mixing(seen: SeenTraining) -> Mixing:
-    """Batch normalisation, and anything else by which a record's output depends on its neighbours in the batch."""
-    found = seen.batch_norms or mixing_batch_norms(seen.root)
+def mixing(root: Any, records: torch.Tensor | None, batch_norms: list[str] | None) -> Mixing:
+    """Batch normalisation (`batch_norms`, as they were in training), and anything else by which a record's output
+    depends on its neighbours in the batch; `records` are two that went into the module."""
+    found = batch_norms or mixing_batch_norms(root)
     if found:
         return Mixing(found, None, "")
-    if seen.inputs.records is None:
+    if records is None:
         return Mixing([], None, "no single tensor as input was seen")
-    influence = _influence(seen.root, seen.inputs.records)
+    influence = _influence(root, records)
     return Mixing([], influence, "" if influence is not None else "the model does not give one row a record")
 
 

@@ -20,6 +20,19 @@ _JOINT = 64  # coordinates of it
 _RESOLUTION = 1e-5  # noise below this share of a sum may be lost by rounding, which is no fault of the noise
 
 
+@dataclass(frozen=True)
+class NoisySum:
+    """One parameter's part of a step: the sum of clipped gradients, and the same with noise, before it is divided."""
+
+    parameter: Any
+    name: str
+    total: torch.Tensor
+    noisy: torch.Tensor
+
+    def noise(self) -> torch.Tensor:
+        return self.noisy.detach().reshape(-1) - self.total.detach().reshape(-1)
+
+
 @dataclass
 class Weighed:
     """One parameter's noise, in units of what it should be."""
@@ -66,32 +79,32 @@ class NoiseTally:
     _places: dict[int, int] = field(default_factory=dict)  # of parameters, by identity: a script may freeze some
     _first: int = 0  # parameters in the first step
 
-    def add(self, parameters: Sequence[torch.Tensor], names: Sequence[str], scale: float) -> None:
+    def add(self, parts: Sequence[NoisySum], scale: float) -> None:
         """The noise that was just added, which should have deviation `scale`."""
         self.steps += 1
         if scale <= 0:
             self.silent += 1
             return
-        for parameter, name in zip(parameters, names, strict=True):
-            if id(parameter) not in self._places:
-                self._places[id(parameter)] = len(self.parameters)
-                self.parameters.append(Weighed(name, parameter.numel()))
-        self._first = self._first or len(parameters)
-        places = [self._places[id(p)] for p in parameters]
+        for one in parts:
+            if id(one.parameter) not in self._places:
+                self._places[id(one.parameter)] = len(self.parameters)
+                self.parameters.append(Weighed(one.name, one.total.numel()))
+        self._first = self._first or len(parts)
+        places = [self._places[id(one.parameter)] for one in parts]
         with torch.no_grad():
-            noises = [_noise(p) for p in parameters]
+            noises = [one.noise() for one in parts]
             self.coarse = next((str(n.dtype) for n in noises if torch.finfo(n.dtype).eps > 1e-6), "")
             self.on_cpu = self.on_cpu and noises[0].device.type == "cpu"
             device = noises[0].device
             squares = torch.stack([n.square().sum(dtype=torch.float64).to(device) for n in noises]).tolist()
             shown = [(place, n) for place, n in zip(places, noises, strict=True) if place < _PARAMETERS]
             flat = torch.cat([n[:PREFIX].to(device, torch.float64) for _, n in shown]).cpu().numpy() / scale
-        for place, parameter, square in zip(places, parameters, squares, strict=True):
+        for place, one, square in zip(places, parts, squares, strict=True):
             weighed, share = self.parameters[place], square / scale**2
             weighed.steps += 1
             weighed.squares += share
             weighed.least = min(weighed.least, share)
-            if square == 0 and scale > _RESOLUTION * float(parameter.summed_grad.abs().max()):  # type: ignore[attr-defined]
+            if square == 0 and scale > _RESOLUTION * float(one.total.abs().max()):
                 weighed.missing += 1
         found = np.split(flat, np.cumsum([min(len(n), PREFIX) for _, n in shown])[:-1])
         self._compare(dict(zip((place for place, _ in shown), found, strict=True)))
@@ -120,12 +133,6 @@ class NoiseTally:
     def loud(self) -> int:
         """Steps in which noise was asked for."""
         return self.steps - self.silent
-
-
-def _noise(parameter: Any) -> torch.Tensor:
-    """What was added to a sum of clipped gradients, before anything is divided."""
-    noise: torch.Tensor = parameter.grad.detach().reshape(-1) - parameter.summed_grad.detach().reshape(-1)
-    return noise
 
 
 def _longer(rows: Floats, length: int) -> Floats:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
+from epsilometer.watching.collect.noise import NoiseTally
 from epsilometer.watching.facts import Seeds
-
-if TYPE_CHECKING:
-    from epsilometer.watching.collect.seen import SeenTraining
 
 _STEPS = 4
 _GUESSES = (*range(1001), 1234, 1337, 2020, 2021, 2022, 2023, 2024, 2025, 2026, 4321, 12345, 31337, 54321, 123456,
@@ -19,26 +17,27 @@ _GUESSES = (*range(1001), 1234, 1337, 2020, 2021, 2022, 2023, 2024, 2025, 2026, 
 _CHANCE = 1e-9  # with which two directions that have nothing to do with each other are taken for one
 
 
-def seeds(seen: SeenTraining) -> Seeds:
-    first = [[float(x) for x in step] for step in seen.noise.joint[:_STEPS]]
-    guessed = _guessed(seen) if seen.noise.loud else None
-    return Seeds(guessed, guessed is not None and _second_too(seen, guessed), seen.seed, seen.own_generator, first)
+def seeds(tally: NoiseTally, seed: int | None, own_generator: bool) -> Seeds:
+    """Of a training's noise, whose generator says of itself that it began with `seed`."""
+    first = [[float(x) for x in step] for step in tally.joint[:_STEPS]]
+    guessed = _guessed(tally) if tally.loud else None
+    return Seeds(guessed, guessed is not None and _second_too(tally, guessed), seed, own_generator, first)
 
 
-def _guessed(seen: SeenTraining) -> int | None:
-    if not seen.noise.on_cpu:
+def _guessed(tally: NoiseTally) -> int | None:
+    if not tally.on_cpu:
         return None
-    first = seen.noise.prefixes[0][0]
-    return next((seed for seed in _GUESSES if _same(first, _drawn(seed, seen))), None)
+    first = tally.prefixes[0][0]
+    return next((seed for seed in _GUESSES if _same(first, _drawn(seed, tally))), None)
 
 
-def _second_too(seen: SeenTraining, seed: int) -> bool:
-    return len(seen.noise.prefixes) > 1 and _same(seen.noise.prefixes[1][0], _drawn(seed, seen))
+def _second_too(tally: NoiseTally, seed: int) -> bool:
+    return len(tally.prefixes) > 1 and _same(tally.prefixes[1][0], _drawn(seed, tally))
 
 
-def _drawn(seed: int, seen: SeenTraining) -> Any:
+def _drawn(seed: int, tally: NoiseTally) -> Any:
     # Torch fills 16 numbers or more in another way than fewer, and the first 32 are the same however many follow.
-    size, used = seen.noise.parameters[0].size, len(seen.noise.prefixes[0][0])
+    size, used = tally.parameters[0].size, len(tally.prefixes[0][0])
     many = used if size == used else used + 16
     drawn = torch.empty(many).normal_(generator=torch.Generator().manual_seed(seed))
     return drawn[:used].double().numpy()

@@ -1,85 +1,63 @@
-"""What was seen of one private training: what `make_private` got and gave, and every step since."""
+"""What is seen of one torch training, whoever makes it private: its model, and every step since."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, suppress
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar
 
 import torch
 
-from epsilometer.watching.collect.clipping import clipping
 from epsilometer.watching.collect.comparisons import comparisons
 from epsilometer.watching.collect.inputs import Inputs
 from epsilometer.watching.collect.kept import KeptGradients
-from epsilometer.watching.collect.layers import layer_norms
 from epsilometer.watching.collect.mixing import mixing, mixing_batch_norms, plain
 from epsilometer.watching.collect.movement import Places, StepCounter, count_private
-from epsilometer.watching.collect.noise import NoiseTally
+from epsilometer.watching.collect.noise import NoiseTally, NoisySum
 from epsilometer.watching.collect.seeds import seeds
-from epsilometer.watching.collect.size import size
-from epsilometer.watching.facts import (
-    PARTS,
-    Accounted,
-    Facts,
-    GhostNorms,
-    Kept,
-    Moved,
-    Noise,
-    OtherSteps,
-    Sampling,
-    Steps,
-    Target,
-    WeighedNoise,
-)
+from epsilometer.watching.facts import PARTS, Facts, Kept, Moved, Noise, OtherSteps, Steps, WeighedNoise
 
 
 class SeenTraining:
-    """One call of `make_private` and the steps of the optimizer that it returned."""
+    """Told of every step by whoever has taken hold of the training: `noised`, and `stepped` once it is accounted for.
 
-    def __init__(self, engine: Any, module: Any, optimizer: Any, loader: Any, settings: Mapping[str, Any]) -> None:
-        self.engine, self.module, self.optimizer, self.loader = engine, module, optimizer, loader
-        self.settings = dict(settings)
-        self.root: Any = settings.get("module", module)
-        self.ghost = hasattr(module, "get_clipping_coef") or hasattr(module, "get_coeff")
-        self.accounted_before = steps_accounted(engine) or 0
-        self.names = {id(p): plain(name) for name, p in self.root.named_parameters()}
-        self.private = {id(p) for p in optimizer.params}
+    A framework that knows more inherits this and adds to `parts`.
+    """
+
+    noise_unseen: ClassVar[str] = "the noise of a step was not seen"
+
+    def __init__(
+        self,
+        root: Any,
+        parameters: Callable[[], Iterable[torch.Tensor]],
+        optimizer: Callable[[], Any] = lambda: None,
+        *,
+        batch_first: bool = True,
+    ) -> None:
+        """The module; those of its parameters that are made private, and who takes steps with them, as they are at any
+        time."""
+        self.root, self._parameters, self._optimizer = root, parameters, optimizer
+        self._names = {id(p): plain(name) for name, p in root.named_parameters()}
+        self._private = {id(p) for p in parameters()}
         self.unprotected = Places(lambda: self._trained(private=False))
         self.weights = Places(lambda: self._trained(private=True))
-        self.buffers = Places(lambda: {plain(name): buffer for name, buffer in self.root.named_buffers()})
+        self.buffers = Places(lambda: {plain(name): buffer for name, buffer in root.named_buffers()})
         self.batch_norms: list[str] | None = None  # that take their statistics from the batch
-        self.steps_taken = StepCounter(self.root.parameters())
-        self.inputs = Inputs(self.root, bool(settings.get("batch_first", True)))
+        self.steps_taken = StepCounter(root.parameters())
+        self.inputs = Inputs(root, batch_first)
         self.noise = NoiseTally()
-        self.kept = KeptGradients(optimizer, lambda p: self.names.get(id(p), "?"))
+        self.kept = KeptGradients(parameters, optimizer, self.name_of)
+        self.batch_sizes: list[int] = []
+        self.accounted: list[tuple[float, float]] = []  # σ and sample rate of steps that reached the accountant
         self.drawn: list[float] = []  # σ while noise was drawn / σ that was then accounted, of each step
         self._sigma = 0.0
-        self.batch_sizes: list[int] = []
-        self.clip_norms: set[tuple[float, float]] = set()  # of the module and of the optimizer, in ghost mode
-        self.accounted: list[tuple[float, float]] = []  # σ and sample rate of steps that reached the accountant
         self.followed = 0  # steps that came to their end
         self.seed: int | None = None
         self.own_generator = False
         self.trouble = ""
-        self._pending: list[int] | None = None
-        self._last = last_accounted(engine)
 
-    def _trained(self, private: bool) -> dict[str, torch.Tensor]:
-        trained = ((plain(name), p) for name, p in self.root.named_parameters() if p.requires_grad)
-        return {name: p for name, p in trained if (id(p) in self.private) == private}
-
-    @property
-    def records(self) -> int | None:
-        """How many records the data set has."""
-        try:
-            return len(self.settings.get("data_loader", self.loader).dataset)
-        except (TypeError, AttributeError):
-            return None
-
-    @property
-    def poisson(self) -> bool:
-        return bool(self.settings.get("poisson_sampling", True))
+    def name_of(self, parameter: torch.Tensor) -> str:
+        return self._names.get(id(parameter), "?")
 
     @property
     def steps(self) -> int:
@@ -90,65 +68,58 @@ class SeenTraining:
         distributed = torch.distributed
         return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
 
-    def accumulated(self, records: int | None) -> None:
-        """One physical batch was clipped; several may make one step."""
-        self._pending = self._pending or []
-        self._pending.append(rows(self.optimizer) or 0 if records is None else records)
-
-    def noised(self) -> None:
-        optimizer = self.optimizer
-        self._last = last_accounted(self.engine)
-        count_private(optimizer.original_optimizer)
+    def noised(
+        self,
+        sums: Sequence[NoisySum],
+        noise_multiplier: float,
+        scale: float,
+        *,
+        records: int | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """Noise was added to the sums of clipped gradients, which should have deviation `scale`; nothing is divided so
+        far. How many records the batch had, if that is known, and where noise comes from, if not from torch's own
+        generator."""
+        optimizer = self._optimizer()
+        if optimizer is not None:
+            count_private(optimizer)
         if self.batch_norms is None:  # a script may switch to evaluation at its end
             self.batch_norms = mixing_batch_norms(self.root)
-        if self._pending is not None:
-            self.batch_sizes.append(sum(self._pending))
-            self._pending = []
-        elif not getattr(optimizer, "_is_last_step_skipped", False):  # else parts of the batch went unseen
-            found = rows(optimizer)
-            if found is not None:
-                self.batch_sizes.append(found)
-        if self.ghost:
-            self.clip_norms.add((float(getattr(self.module, "max_grad_norm", 0.0)), float(optimizer.max_grad_norm)))
+        if records is not None:
+            self.batch_sizes.append(records)
         if self.seed is None:
-            self.own_generator = optimizer.generator is not None
-            self.seed = optimizer.generator.initial_seed() if self.own_generator else torch.initial_seed()
-        self.kept.leave()
-        self._sigma = float(optimizer.noise_multiplier)
-        scale = self._multiplier() * float(optimizer.max_grad_norm)
-        parameters = optimizer.params
+            self.own_generator = generator is not None
+            self.seed = torch.initial_seed() if generator is None else generator.initial_seed()
+        self.kept.leave(sums)
+        self._sigma = noise_multiplier
         if not (self.several_processes and torch.distributed.get_rank() > 0):  # only the first process adds noise
-            self.noise.add(parameters, [self.names.get(id(p), "?") for p in parameters], scale)
+            self.noise.add(sums, scale)
 
-    @property
-    def adaptive(self) -> bool:
-        """Does clipping adapt, so that the noise of gradients is another one than the accounted?"""
-        return any(hasattr(self.optimizer, name) for name in ("unclipped_num_std", "_adjusted_noise_multiplier"))
-
-    def _multiplier(self) -> float:
-        """The noise multiplier that gradients need; adaptive clipping spends a part of the budget on its counts."""
-        optimizer = self.optimizer
-        multiplier = float(optimizer.noise_multiplier)
-        if hasattr(optimizer, "unclipped_num_std"):  # up to Opacus 1.5.4 it overwrites its own multiplier
-            stated = min(multiplier, float(self.settings.get("noise_multiplier", multiplier)))
-            counts = 2 * float(optimizer.unclipped_num_std)
-            return (stated**-2 - counts**-2) ** -0.5 if 0 < stated < counts else stated
-        return float(getattr(optimizer, "_adjusted_noise_multiplier", multiplier))
-
-    def stepped(self) -> None:
+    def stepped(self, accounted: tuple[float, float] | None) -> None:
+        """The step has come to its end; the noise multiplier and sample rate with which it was accounted, if it was."""
         self.followed += 1
         if self.steps < self.followed and not self.several_processes:
-            self.trouble = "its add_noise was replaced, so that the noise of a step was not seen"
-        last = last_accounted(self.engine)
-        if last is not None and last != self._last:
-            self.accounted.append((float(last[1][0]), float(last[1][1])))
-            self.drawn.append(self._sigma / self.accounted[-1][0] if self.accounted[-1][0] > 0 else 1.0)
+            self.trouble = self.noise_unseen
+        if accounted is not None:
+            self.accounted.append(accounted)
+            self.drawn.append(self._sigma / accounted[0] if accounted[0] > 0 else 1.0)
+
+    def history(self) -> list[list[float]]:
+        """What was accounted while it was followed: runs of steps as [noise multiplier, sample rate, number]."""
+        runs: list[list[float]] = []
+        for sigma, rate in self.accounted:
+            if runs and runs[-1][:2] == [sigma, rate]:
+                runs[-1][2] += 1
+            else:
+                runs.append([sigma, rate, 1])
+        return runs
 
     def facts(self, apart: Callable[[], AbstractContextManager[None]]) -> Facts:
         """All that is known by now. Where crafted records go through the script's code, `apart` is around it."""
         found: dict[str, Any] = {}
         troubles: dict[str, str] = {}
-        for part, tell in self._parts().items():
+        for part, tell in self.parts().items():
+            assert part in PARTS
             if self.trouble:
                 troubles[part] = f"the training could not be followed ({self.trouble})"
                 continue
@@ -158,88 +129,37 @@ class SeenTraining:
             except Exception as error:
                 told = f"could not be tried ({type(error).__name__}: {error})"
             (troubles if isinstance(told, str) else found)[part] = told
-        from epsilometer.watching.opacus.support import another_mechanism
+        return Facts(several_processes=self.several_processes, troubles=troubles, **found, **self.remarks())
 
-        return Facts(
-            several_processes=self.several_processes,
-            another_mechanism=another_mechanism(self.optimizer),
-            own_optimizer=not type(self.optimizer).__module__.startswith("opacus"),
-            troubles=troubles,
-            **found,
-        )
-
-    def _parts(self) -> dict[str, Callable[[], Any]]:
-        """Of each part, who tells it; words in its place say why it is not known."""
-        parts: dict[str, Callable[[], Any]] = {
+    def parts(self) -> dict[str, Callable[[], Any]]:
+        """Of each part of `Facts`, who tells it; words in its place say why it is not known."""
+        return {
             "steps": lambda: Steps(self.steps, self.followed),
-            "sampling": self._sampling,
-            "accounted": self._accounted,
-            "target": self._target,
             "noise": self._noise,
-            "seeds": lambda: seeds(self),
+            "seeds": lambda: seeds(self.noise, self.seed, self.own_generator),
             "kept": lambda: Kept(self.kept.steps, dict(self.kept.changed)),
-            "clipping": lambda: clipping(self),
-            "ghost": self._ghost,
-            "layers": lambda: layer_norms(self),
-            "size": lambda: "several processes" if self.several_processes else size(self),
-            "mixing": lambda: mixing(self),
+            "mixing": lambda: mixing(self.root, self.inputs.records, self.batch_norms),
             "moved": self._moved,
             "others": self._others,
         }
-        assert parts.keys() <= set(PARTS)
-        return parts
 
-    def _sampling(self) -> Sampling:
-        optimizer, rate = self.optimizer, getattr(self.loader, "sample_rate", None)
-        divided = optimizer.loss_reduction == "mean" and optimizer.expected_batch_size is not None
-        return Sampling(
-            self.poisson,
-            self.records,
-            None if rate is None else float(rate),
-            _length(self.loader),
-            list(self.batch_sizes),
-            float(optimizer.expected_batch_size) if divided else None,
-        )
+    def remarks(self) -> dict[str, Any]:
+        """Other fields of `Facts`, of what makes the training private."""
+        return {}
 
-    def _accounted(self) -> Accounted:
-        total, accountant = steps_accounted(self.engine), self.engine.accountant
-        history: list[list[float]] = []
-        for sigma, rate in self.accounted:
-            if history and history[-1][:2] == [sigma, rate]:
-                history[-1][2] += 1
-            else:
-                history.append([sigma, rate, 1])
-        mechanism = None
-        with suppress(Exception):  # an accountant of the script's own
-            mechanism = str(accountant.mechanism())
-        asked = self.settings.get("noise_multiplier")
-        return Accounted(
-            history,
-            None if total is None else total - self.accounted_before,
-            type(accountant).__name__,
-            mechanism,
-            None if asked is None else float(asked),
-            self.adaptive or "target_unclipped_quantile" in self.settings,
-        )
+    def close(self) -> None:
+        self.kept.close()
+        self.steps_taken.close()
+        self.inputs.close()
 
-    def _target(self) -> Target | str:
-        wanted, delta = (self.settings.get(name) for name in ("target_epsilon", "target_delta"))
-        if wanted is None or delta is None:
-            return "no ε was asked for: make_private got a noise multiplier"
-        if not self.steps:
-            return "no private step was taken"
-        return Target(float(wanted), float(delta), float(self.engine.get_epsilon(delta)))
+    def _trained(self, private: bool) -> dict[str, torch.Tensor]:
+        trained = ((plain(name), p) for name, p in self.root.named_parameters() if p.requires_grad)
+        return {name: p for name, p in trained if (id(p) in self._private) == private}
 
     def _noise(self) -> Noise:
         tally = self.noise
         weighed = [WeighedNoise(w.name, w.size, w.steps, w.squares, w.least, w.missing) for w in tally.parameters]
         return Noise(tally.silent, tally.coarse, min(self.drawn, default=1.0), weighed, comparisons(tally))
-
-    def _ghost(self) -> GhostNorms | str:
-        if not self.ghost:
-            return "no ghost clipping"
-        norms = self.clip_norms or {(float(self.module.max_grad_norm), float(self.optimizer.max_grad_norm))}
-        return GhostNorms([list(pair) for pair in sorted(norms)])
 
     def _moved(self) -> Moved:
         # What only counts batches is no statistic of records.
@@ -249,41 +169,5 @@ class SeenTraining:
         return Moved(len(self.weights), private, len(self.unprotected), unprotected, len(self.buffers), moved)
 
     def _others(self) -> OtherSteps:
-        inner = self.optimizer.original_optimizer
+        inner = self._optimizer()
         return OtherSteps([[type(one).__name__, one is inner, many] for one, many in self.steps_taken.bare()])
-
-    def close(self) -> None:
-        self.kept.close()
-        self.steps_taken.close()
-        self.inputs.close()
-
-
-def _length(loader: Any) -> int | None:
-    try:
-        return len(loader)
-    except TypeError:
-        return None
-
-
-def rows(optimizer: Any) -> int | None:
-    """Records in the batch that was just processed."""
-    for p in optimizer.params:
-        for kept in (getattr(p, "grad_sample", None), getattr(p, "_norm_sample", None)):
-            if isinstance(kept, torch.Tensor):
-                return len(kept)
-            if isinstance(kept, list):
-                return sum(len(part) for part in kept)
-    return None
-
-
-def steps_accounted(engine: Any) -> int | None:
-    try:
-        return sum(int(entry[2]) for entry in engine.accountant.history)
-    except (AttributeError, TypeError, IndexError):
-        return None
-
-
-def last_accounted(engine: Any) -> tuple[int, Any] | None:
-    """Enough of an accountant's history to see that a step was added."""
-    history = getattr(engine.accountant, "history", None)
-    return (len(history), tuple(history[-1])) if history else None

@@ -12,6 +12,7 @@ from typing import Any
 
 from epsilometer.watching.launch.environment import with_hook
 from epsilometer.watching.launch.signals import switchboard
+from epsilometer.watching.launch.table import write_table
 from epsilometer.watching.recording import SUFFIX, Reader, Record
 from epsilometer.watching.settings import Settings
 
@@ -64,6 +65,7 @@ def follow(
     """The command's exit code, as a shell gives it. `look` is called now and then, and once at the end; a command of
     which it says True is asked to end."""
     settings.write(directory)
+    write_table(directory, settings)
     follower = Follower(directory)
     with switchboard() as board:
         try:

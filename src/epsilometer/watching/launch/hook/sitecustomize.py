@@ -1,8 +1,8 @@
 """Python imports this at its start, in every process that a watched command starts (see `launch.environment`).
 
-It takes itself off the path, lets the user's own sitecustomize run, and waits for opacus, optax or jax-privacy to be
-imported. Nothing of Epsilometer is imported before that, and nothing here may fail loudly: the training is not ours.
-The syntax is old on purpose: what the command starts may be any Python.
+It takes itself off the path, lets the user's own sitecustomize run, and waits for some modules to be imported (see
+`launch.table`). Nothing of Epsilometer is imported before that, and nothing here may fail loudly: the training is not
+ours. The syntax is old on purpose: what the command starts may be any Python.
 """
 
 import json
@@ -12,11 +12,6 @@ import time
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))
-_TARGETS = {  # which module is waited for, and who takes hold of it
-    "opacus.privacy_engine": "epsilometer.watching.opacus.attach",
-    "optax.contrib._privacy": "epsilometer.watching.jax.attach",
-    "jax_privacy.experimental.execution_plan": "epsilometer.watching.jax.attach",
-}
 
 
 def _write(path, record):
@@ -49,10 +44,12 @@ def _package():
 
 
 class _Recording:
-    """Where this process writes; a forked copy begins a file of its own."""
+    """Where this process writes, and what it waits for; a forked copy begins a file of its own."""
 
     def __init__(self, directory):
         self._directory, self._process = directory, 0
+        with open(os.path.join(directory, "hooks.json"), "rb") as file:
+            self.table = json.loads(file.read().decode("utf-8"))  # module: those who take hold of it
 
     def path(self):
         if os.getpid() != self._process:
@@ -67,18 +64,19 @@ class _Recording:
 
 
 def _attach(recording, module):
-    try:
-        path = recording.path()
-        _package()
-        import importlib
-
-        importlib.import_module(_TARGETS[module.__name__]).install(module, path)
-    except Exception as error:
-        reason = "the hook failed (" + type(error).__name__ + ": " + str(error)[:300] + ")"
+    for entry in recording.table[module.__name__]:
         try:
-            _write(recording.path(), {"kind": "not-audited", "training": 0, "reason": reason})
-        except Exception:  # the disk is full, say: the training goes on
-            pass
+            path = recording.path()
+            _package()
+            import importlib
+
+            importlib.import_module("epsilometer.watching.launch.inside").take_hold(module, entry, path)
+        except Exception as error:
+            reason = "the hook failed (" + type(error).__name__ + ": " + str(error)[:300] + ")"
+            try:
+                _write(recording.path(), {"kind": "not-audited", "training": 0, "reason": reason})
+            except Exception:  # the disk is full, say: the training goes on
+                pass
 
 
 class _Loader:
@@ -103,7 +101,7 @@ class _Finder:
         self._recording, self._busy = recording, False
 
     def find_spec(self, name, path=None, target=None):
-        if name not in _TARGETS or self._busy:
+        if name not in self._recording.table or self._busy:
             return None
         import importlib.util
 
@@ -123,7 +121,7 @@ def _wait():
         return
     recording = _Recording(directory)
     recording.path()
-    for name in _TARGETS:
+    for name in recording.table:
         if name in sys.modules:
             _attach(recording, sys.modules[name])
     sys.meta_path.insert(0, _Finder(recording))

@@ -22,8 +22,8 @@ from epsilometer.jax import watch
 pytestmark = pytest.mark.filterwarnings("ignore")
 SIGMA, CLIP, STEPS = 1.4, 2.0, 10
 PARAMS = {"w": jnp.zeros((3, 4)), "b": jnp.zeros(4)}
-EXAMPLES = Path(__file__).parents[2] / "examples"
-SCRIPT = Path(__file__).parent / "scripts" / "digits_jax.py"
+EXAMPLES = Path(__file__).parents[3] / "examples"
+SCRIPT = Path(__file__).parents[1] / "scripts" / "digits_jax.py"
 STATED = {"noise_multiplier": SIGMA, "clip_norm": CLIP, "seed": 0, "quiet": True}
 
 

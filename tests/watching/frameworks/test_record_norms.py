@@ -11,7 +11,7 @@ from trainings import SIGMA, train
 from epsilometer.accounting import DpSgd, account
 from epsilometer.errors import InvalidInput
 from epsilometer.opacus import Watch
-from epsilometer.watching.opacus.record_norms import RecordNorms
+from epsilometer.watching.frameworks.opacus.record_norms import RecordNorms
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ROWS = slice(0, 256, 16)

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from epsilometer.watching.opacus.randomness import DEVICES
+from epsilometer.watching.collect.randomness import DEVICES
 from epsilometer.watching.settings import MODEL
 
 _PLAIN = (type(None), bool, int, float, str)

@@ -8,18 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from epsilometer.errors import InvalidInput
+from epsilometer.watching.privatizer import Stated
 
 _REMEDY = "say it: watch(..., noise_multiplier=..., clip_norm=...)"
-
-
-@dataclasses.dataclass(frozen=True)
-class Stated:
-    """Noise multiplier and clip norm, and who said so."""
-
-    name: str
-    noise_multiplier: float
-    clip_norm: float
-    source: str
 
 
 def stated_by(transformation: Any, noise_multiplier: float | None, clip_norm: float | None) -> Stated:
@@ -37,15 +28,15 @@ def stated_by(transformation: Any, noise_multiplier: float | None, clip_norm: fl
             raise InvalidInput("noise_multiplier", None, "the noise multiplier that is accounted for", _REMEDY)
         noise_multiplier = deviation / clip_norm
     source = "given" if given else "of the transformation itself"
-    return Stated(_name(update), float(noise_multiplier), float(clip_norm), source)
+    return Stated(_name(update), float(noise_multiplier), float(clip_norm), {"stated": source})
 
 
-def bound_of(plan: Any) -> tuple[float, float, Any]:
-    """What a plan of jax-privacy accounts for, the most that a record has after its clipping, and that clipping."""
+def bound_of(plan: Any) -> tuple[float, float]:
+    """What a plan of jax-privacy accounts for, and the most that a record has after its clipping."""
     found = list(_noise_multipliers(plan.dp_event))
     if not found:
         raise InvalidInput("noise_multiplier", None, "one in the event of the plan", _REMEDY)
-    return min(found), float(plan.clipped_grad(lambda _: 0.0).l2_norm_bound), plan.clipped_grad
+    return min(found), float(plan.clipped_grad(lambda _: 0.0).l2_norm_bound)
 
 
 def with_noise(plan: Any, transformation: Any) -> Any:

@@ -20,8 +20,8 @@ from epsilometer.bounds import Kind
 from epsilometer.claims import Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.rounding import down
+from epsilometer.watching.collect.randomness import apart
 from epsilometer.watching.epsilon import epsilon_of_training
-from epsilometer.watching.opacus.randomness import apart
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 KINDS: dict[str, dict[str, Any]] = {
@@ -259,8 +259,8 @@ def test_a_failure_of_ours_never_reaches_the_training(place: str, monkeypatch: p
     def broken(*_: Any) -> None:
         raise RuntimeError("out of luck")
 
-    name = "training.scores_of_a_step" if place == "extra" else "model.canary_norm"
-    monkeypatch.setattr(f"epsilometer.watching.opacus.{name}", broken)
+    name = "privatizer.scores_of_a_step" if place == "extra" else "model.canary_norm"
+    monkeypatch.setattr(f"epsilometer.watching.frameworks.opacus.{name}", broken)
     without, seen = train(), train({"place": place})
     assert torch.equal(without.weights, seen.weights)
     assert seen.watch is not None
@@ -344,7 +344,7 @@ def test_the_stated_noise_is_not_accused(kind: str) -> None:
 
 def ended(watch: Any) -> Any:
     """As at the end of its process, where the accountant's history is read."""
-    watch._hooks.finish()
+    watch.finish()
     (training,) = watch.trainings
     return training
 
@@ -425,7 +425,7 @@ def test_the_target_delta_of_a_script_is_that_of_its_epsilon(said: dict[str, flo
 def test_what_to_quote(monkeypatch: pytest.MonkeyPatch) -> None:
     right = train({}, steps=20).watch
     assert right is not None
-    right._hooks.finish()
+    right.finish()
     (seen,) = right.trainings
     assert seen.quote().startswith(
         "20 steps do not refute the stated noise multiplier 1.386: the noise is at most 1.32 ×"

@@ -16,27 +16,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from epsilometer.watching.opacus.extra import canary_norm, clipping_of
+from epsilometer.watching.collect import canaries
+from epsilometer.watching.collect.canaries import Spots, canary_norm
+from epsilometer.watching.collect.noise import NoisySum
+from epsilometer.watching.frameworks.opacus.extra import clipping_of
 
 _ROWS = 16  # canaries clipped at once: each is as large as the model
 _PRIOR, _LEAST = 10.0, 1e-3  # canaries that noise is believed to be right for at first; least variance believed in
-_Index = tuple[torch.Tensor, ...]
-
-
-@dataclass(frozen=True)
-class Spots:
-    """Canaries at coordinates of one parameter tensor."""
-
-    parameter: Any
-    canaries: NDArray[np.intp]
-    index: _Index
-
-    def of(self, tensor: torch.Tensor) -> NDArray[np.float64]:
-        return np.asarray(tensor.detach()[self.index].double().cpu().numpy())
-
-    def add(self, tensor: torch.Tensor, values: NDArray[np.float64]) -> None:
-        with torch.no_grad():
-            tensor[self.index] += torch.as_tensor(values, device=tensor.device).to(tensor.dtype)
 
 
 @dataclass(frozen=True)
@@ -78,22 +64,6 @@ class Clarity:
             noise = (scores[spot.canaries] - coins[spot.canaries]) / sigma
             self._seen[tensor] = (squares + float(np.square(noise).sum()), number + len(noise))
         return result
-
-
-def places(optimizer: Any, number: int, draw: np.random.Generator) -> list[Spots]:
-    """Different coordinates, of every parameter tensor about as many as of any other: a bias counts like a matrix."""
-    parameters = [one for one in optimizer.params if one.ndim]
-    room = [min(one.numel(), number) for one in parameters]
-    turns = sorted((turn, which) for which, most in enumerate(room) for turn in range(most))[:number]
-    spots: list[Spots] = []
-    for which, parameter in enumerate(parameters):
-        canaries = np.array([canary for canary, (_, chosen) in enumerate(turns) if chosen == which], dtype=np.intp)
-        flat = draw.choice(parameter.numel(), len(canaries), replace=False, shuffle=False)
-        index = tuple(
-            torch.as_tensor(axis, device=parameter.device) for axis in np.unravel_index(flat, parameter.shape)
-        )
-        spots.append(Spots(parameter, canaries, index))
-    return spots
 
 
 def insert_rows(
@@ -143,15 +113,12 @@ def read_and_remove(optimizer: Any, inserted: Inserted) -> NDArray[np.float64]:
 
 
 def own_noise(optimizer: Any, number: int, draw: np.random.Generator) -> NDArray[np.float64]:
-    """How large that is which the step has beside the sum of clipped gradients, at random coordinates of the model, in
-    order of size and units of the clip norm; nothing if it cannot be told."""
-    if any(one.grad is None or getattr(one, "summed_grad", None) is None for one in optimizer.params):
+    """That of the model's own parameters in the step that was just taken; nothing if it cannot be told."""
+    parameters = optimizer.params
+    if any(one.grad is None or getattr(one, "summed_grad", None) is None for one in parameters):
         return np.zeros(0)
-    spots = places(optimizer, number, draw)
-    many = sum(len(one.canaries) for one in spots)
-    noise = _at(spots, "grad", many) * _divisor(optimizer) - _at(spots, "summed_grad", many)
-    noise = np.sort(np.abs(noise)) / float(optimizer.max_grad_norm)
-    return noise if np.isfinite(noise).all() else np.zeros(0)
+    sums = [NoisySum(one, "", one.summed_grad, one.grad) for one in parameters]
+    return canaries.own_noise(sums, _divisor(optimizer), float(optimizer.max_grad_norm), number, draw)
 
 
 def _divisor(optimizer: Any) -> float:

@@ -64,6 +64,26 @@ class RecordNorms:
             found.append(torch.sqrt(torch.as_tensor(squares)).cpu().numpy())
         return np.concatenate(found)
 
+    def before_step(self) -> Floats | None:
+        """What `look` gives; whatever fails ends this account, and not the training."""
+        if self.failed:
+            return None
+        try:
+            return self.look()
+        except Exception as error:
+            self.fail(f"their gradients failed ({type(error).__name__}: {str(error)[:300]})")
+            return None
+
+    def after_step(self, norms: Floats | None, optimizer: Any, accounted: tuple[int, Any] | None) -> None:
+        """The step was a real one; `accounted` is the last entry of the accountant's history."""
+        if self.failed:
+            return
+        if accounted is None or hasattr(optimizer, "max_grad_norms"):
+            self.fail("nothing is accounted for" if accounted is None else "clipping by layer is not supported")
+            return
+        sigma, rate = float(accounted[1][0]), float(accounted[1][1])
+        self.keep(norms, float(optimizer.max_grad_norm), sigma, rate)
+
     def keep(self, norms: Floats | None, clip_norm: float, noise_multiplier: float, sample_rate: float) -> None:
         """The step was a real one, and was accounted for like this."""
         self._steps += 1

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from epsilometer.watching.facts import Size
 
 if TYPE_CHECKING:
-    from epsilometer.watching.collect.seen import SeenTraining
+    from epsilometer.watching.frameworks.opacus.seen import SeenOpacus
 
 
-def size(seen: SeenTraining) -> Size | str:
+def size(seen: SeenOpacus) -> Size | str:
     """What would follow from one record more or less; or why nobody knows."""
     records = seen.records
     given = seen.settings.get("data_loader", seen.loader)
@@ -28,7 +28,7 @@ def size(seen: SeenTraining) -> Size | str:
     return Size(records, [length, *several], None if divisor_by_hand else divisors, rate_by_hand)
 
 
-def _batches(seen: SeenTraining, loader: Any, records: int) -> int | None:
+def _batches(seen: SeenOpacus, loader: Any, records: int) -> int | None:
     """As Opacus computes it: Poisson sampling takes the inverse twice, and rounding may cost a batch."""
     length = _length(loader, records)
     return int(1 / (1 / length)) if length and seen.poisson else length

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from epsilometer.watching.jax.randomness import apart
+from epsilometer.watching.frameworks.jax.randomness import apart
 
 _TIMES = 10.0  # how much larger than the clip norm a canary's gradient is
 _LARGE = 1e4  # the same, where the clip norm is hidden in a function

@@ -8,7 +8,6 @@ accountant and random numbers stay as they are.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,11 +16,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from epsilometer.watching.opacus.randomness import apart
-from epsilometer.watching.opacus.support import ghost_clipping, is_ghost
-
-_TIMES = 10.0  # how much larger than the clip norm a canary's gradient is
-_SMALLEST = 1e-3  # of a clip norm: Opacus adds 1e-6 to every norm
+from epsilometer.watching.collect.canaries import canary_rows
+from epsilometer.watching.collect.randomness import apart
+from epsilometer.watching.frameworks.opacus.support import ghost_clipping, is_ghost
 
 
 def scores_of_a_step(
@@ -43,21 +40,6 @@ def scores_of_a_step(
         if optimizer.loss_reduction == "mean":
             total = total * (optimizer.expected_batch_size * optimizer.accumulated_iterations)
     return np.asarray(total.double().cpu().numpy() / clip_norm)
-
-
-def canary_rows(coins: NDArray[np.bool_], clip_norm: float, extra: torch.Tensor) -> torch.Tensor:
-    """One gradient for each canary that is in, each on a coordinate of its own."""
-    return _all_rows(len(coins), canary_norm(clip_norm), extra.device, extra.dtype)[np.flatnonzero(coins)]
-
-
-@functools.lru_cache(maxsize=4)
-def _all_rows(number: int, norm: float, device: torch.device, dtype: torch.dtype) -> torch.Tensor:
-    return torch.eye(number, device=device, dtype=dtype) * norm
-
-
-def canary_norm(clip_norm: float) -> float:
-    """Large enough to be clipped for sure."""
-    return _TIMES * max(clip_norm, _SMALLEST)
 
 
 def clipping_of(module: Any, parameter: torch.nn.Parameter, norms: torch.Tensor) -> torch.Tensor:

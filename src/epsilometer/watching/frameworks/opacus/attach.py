@@ -1,0 +1,122 @@
+"""Where Opacus is taken hold of: `make_private`, and the methods of the optimizers that it returns.
+
+Methods are wrapped in their class, and act for optimizers under watch only: copies of an optimizer, and optimizers of
+others, behave as ever.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from epsilometer.watching.collect.randomness import give_other_seeds
+from epsilometer.watching.frameworks.opacus.privatizer import OpacusPrivatizer
+from epsilometer.watching.frameworks.opacus.support import is_ghost
+from epsilometer.watching.training import Trainings
+
+_WATCHED: weakref.WeakKeyDictionary[Any, OpacusPrivatizer] = weakref.WeakKeyDictionary()  # by optimizer
+_STRANGERS: list[Callable[[Any], None]] = []  # who is told of steps of optimizers that nobody watches
+_MARK = "_epsilometer"
+_TARGETS = ("target_epsilon", "target_delta")
+
+
+def attach(engine_module: Any, trainings: Trainings) -> None:
+    """Watch every engine of this process."""
+    if trainings.settings.other_seeds:
+        give_other_seeds()
+    watch_engine(engine_module.PrivacyEngine, trainings)
+    with suppress(ImportError, AttributeError):  # another version
+        from opacus.optimizers import DPOptimizer
+
+        _wrap(DPOptimizer, "pre_step", OpacusPrivatizer.pre_step)
+        _STRANGERS.append(_Stranger(trainings).seen)
+
+
+def watch_engine(owner: Any, trainings: Trainings) -> None:
+    """Watch what `make_private` of this class, or of this one engine, returns."""
+    original = owner.make_private
+    of_class = isinstance(owner, type)
+    targets: dict[str, Any] = {}  # what `make_private_with_epsilon` was asked for, while it is under way
+
+    @functools.wraps(original)
+    def make_private(*arguments: Any, **given: Any) -> Any:
+        made = original(*arguments, **given)
+        try:
+            _made_private(trainings, arguments[0] if of_class else owner, made, {**given, **targets})
+        except Exception as error:
+            trainings.failed("make_private", error)
+        return made
+
+    owner.make_private = make_private
+    _note_targets(owner, targets)
+
+
+def privatizer_of(optimizer: Any, trainings: Trainings) -> OpacusPrivatizer | None:
+    """Of an optimizer that is watched for these trainings."""
+    found = next((own for one, own in _WATCHED.items() if one is optimizer), None)
+    return found if any(one.privatizer is found for one in trainings) else None
+
+
+def _note_targets(owner: Any, targets: dict[str, Any]) -> None:
+    """`make_private` is not told which ε and δ its noise was found for."""
+    original = getattr(owner, "make_private_with_epsilon", None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def make_private_with_epsilon(*arguments: Any, **given: Any) -> Any:
+        targets.update({name: given[name] for name in _TARGETS if name in given})
+        try:
+            return original(*arguments, **given)
+        finally:
+            targets.clear()
+
+    owner.make_private_with_epsilon = make_private_with_epsilon
+
+
+def _made_private(trainings: Trainings, engine: Any, made: tuple[Any, ...], given: dict[str, Any]) -> None:
+    module, optimizer, loader = made[0], made[1], made[-1]
+    if optimizer in _WATCHED:
+        trainings.not_audited("this training is being watched already")
+        return
+    privatizer = OpacusPrivatizer(engine, module, optimizer, loader, given, trainings.settings)
+    privatizer.training = trainings.begin(privatizer)
+    _wrap(type(optimizer), "pre_step", OpacusPrivatizer.pre_step)
+    _wrap(type(optimizer), "add_noise", OpacusPrivatizer.add_noise)
+    _wrap(type(optimizer), "accumulate" if is_ghost(optimizer) else "clip_and_accumulate", OpacusPrivatizer.clip)
+    _WATCHED[optimizer] = privatizer
+
+
+class _Stranger:
+    """Says once that a private optimizer takes steps which no engine under watch has made."""
+
+    def __init__(self, trainings: Trainings) -> None:
+        self._trainings, self._said = trainings, False
+
+    def seen(self, optimizer: Any) -> None:
+        if not self._said and type(optimizer).__module__.startswith("opacus"):
+            self._said = True
+            made = f"a {type(optimizer).__name__} that make_private did not return"
+            self._trainings.not_audited(f"{made} takes steps, which are not watched")
+
+
+def _wrap(owner: type, name: str, around: Callable[..., Any]) -> None:
+    """Let the privatizer of an optimizer under watch go around this method, whoever defined it."""
+    original = getattr(owner, name)
+    if hasattr(original, _MARK):
+        return
+
+    @functools.wraps(original)
+    def method(self: Any, *arguments: Any, **named: Any) -> Any:
+        privatizer = _WATCHED.get(self)
+        if privatizer is None:
+            if name == "pre_step" and _STRANGERS:
+                _STRANGERS[-1](self)
+            return original(self, *arguments, **named)
+        return around(privatizer, self, functools.partial(original, self, *arguments, **named))
+
+    setattr(method, _MARK, True)
+    setattr(owner, name, method)

@@ -1,0 +1,168 @@
+"""One call of `make_private`: the optimizer that it returned, as a watched training asks for it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from epsilometer.watching.collect.canaries import places
+from epsilometer.watching.collect.inspection import Inspection
+from epsilometer.watching.facts import Facts
+from epsilometer.watching.frameworks.opacus import model
+from epsilometer.watching.frameworks.opacus.extra import scores_of_a_step
+from epsilometer.watching.frameworks.opacus.record_norms import RecordNorms
+from epsilometer.watching.frameworks.opacus.seen import SeenOpacus, last_accounted, steps_accounted
+from epsilometer.watching.frameworks.opacus.support import is_ghost, why_not
+from epsilometer.watching.privatizer import Coins, Floats, Ledger, Privatizer, Stated
+from epsilometer.watching.settings import MODEL, Settings
+from epsilometer.watching.training import WatchedTraining
+
+
+class OpacusPrivatizer(Privatizer):
+    """Goes around the optimizer's methods, and plays canaries in every real step."""
+
+    shows_noise = True
+    training: WatchedTraining  # which asks this one
+
+    def __init__(
+        self, engine: Any, module: Any, optimizer: Any, loader: Any, given: Mapping[str, Any], settings: Settings
+    ) -> None:
+        self.place, self._settings = settings.place, settings
+        self._accountant, self._before_all = engine.accountant, steps_accounted(engine.accountant) or 0
+        self._find_optimizer, self._find_module = weakref.ref(optimizer), weakref.ref(module)  # the script's, to let go
+        self._said = {name: value for name, value in given.items() if isinstance(value, bool | int | float | str)}
+        self._inspection = Inspection(lambda: SeenOpacus(engine, module, optimizer, loader, given))
+        self._inside = self._noising = self._clipping = self._playing = False
+        self._last = last_accounted(engine.accountant)  # before the step under way
+        self._inserted: model.Inserted | None = None
+        self._coins: Coins = np.zeros(0, dtype=np.bool_)
+        self._clarity = model.Clarity()
+        self.records: RecordNorms | None = None
+
+    @property
+    def _optimizer(self) -> Any:
+        return self._find_optimizer()
+
+    @property
+    def _module(self) -> Any:
+        return self._find_module()
+
+    # What a watched training asks
+
+    def stated(self) -> Stated:
+        optimizer, last = self._optimizer, last_accounted(self._accountant)
+        sigma = float(last[1][0] if last and last != self._last else optimizer.noise_multiplier)
+        return Stated(type(optimizer).__name__, sigma, float(optimizer.max_grad_norm), self._said)
+
+    def why_not(self) -> str:
+        optimizer = self._optimizer
+        reason = why_not(optimizer, self._module, self.place)
+        if not reason and self.place == MODEL and hasattr(optimizer, "max_grad_norms"):
+            return "clipping by layer leaves a canary at one coordinate a part of the norm only; use an extra parameter"
+        return reason
+
+    def insert(self, coins: Coins, draw: np.random.Generator) -> Floats:
+        self._playing = True
+        try:
+            return scores_of_a_step(self._optimizer, self._module, coins, draw)
+        finally:
+            self._playing = False
+
+    def own_noise(self, number: int, draw: np.random.Generator) -> Floats:
+        return model.own_noise(self._optimizer, number, draw)
+
+    def accounted(self) -> Ledger:
+        accountant = self._accountant
+        history = [[float(part) for part in entry] for entry in getattr(accountant, "history", None) or ()]
+        return Ledger(accountant, history, self._before_all)
+
+    def facts(self, *, end: bool) -> Facts:
+        return self._inspection.facts(end=end)
+
+    # Around the optimizer's methods
+
+    def pre_step(self, optimizer: Any, original: Callable[[], Any]) -> Any:
+        """The script's own step, and after it, if it was a real one, the canaries' part."""
+        if self._inside or self._inspection.probing:
+            return original()
+        self._inside = True
+        try:
+            self.training.guarded(self._note_accounted)
+            norms = self.records.before_step() if self.records else None
+            took = original()
+            if took:
+                if self.records:
+                    self.records.after_step(norms, optimizer, last_accounted(self._accountant))
+                if optimizer.params:  # else nothing is trained, and Opacus does nothing
+                    self._play(optimizer)
+                self._inspection.tell(SeenOpacus.step_ended)
+            return took
+        finally:
+            self._inserted = None
+            self._inside = False
+
+    def add_noise(self, optimizer: Any, original: Callable[[], Any]) -> Any:
+        """The script's own noise; the inspection looks at it."""
+        if self._noising or self._playing or self._inspection.probing:
+            return original()
+        self._noising = True
+        try:
+            result = original()
+        finally:
+            self._noising = False
+        self._inspection.tell(SeenOpacus.noise_added)
+        return result
+
+    def clip(self, optimizer: Any, original: Callable[[], Any]) -> Any:
+        """The script's own clipping or taking up; canaries of the model go in after it, if the step will be real."""
+        if not self._inside or self._clipping or self._playing or self._inspection.probing:
+            return original()
+        self._clipping = True
+        try:
+            result = original()
+            self._inspection.tell(SeenOpacus.accumulated)
+            if self.place == MODEL and self._settings.canaries:
+                self.training.guarded(self._insert_rows, optimizer, original)
+            return result
+        finally:
+            self._clipping = False
+
+    def _note_accounted(self) -> None:
+        self._last = last_accounted(self._accountant)
+
+    def _play(self, optimizer: Any) -> None:
+        if self.place == MODEL and self._settings.canaries:
+            self.training.guarded(self._read_rows, optimizer)
+        else:
+            self.training.play()
+
+    def _insert_rows(self, optimizer: Any, clip: Callable[[], Any]) -> None:
+        if optimizer._check_skip_next_step(pop_next=False) or self.training.elsewhere():
+            return
+        if not optimizer.params or self.why_not():
+            return
+        spots = places(optimizer.params, self._settings.canaries, self.training.draw)
+        self._coins = self.training.toss(sum(len(one.canaries) for one in spots))
+        if is_ghost(optimizer):
+            self._inserted = model.insert_clipped(optimizer, self._module, spots, self._coins)
+        else:
+            self._inserted = model.insert_rows(optimizer, clip, spots, self._coins)
+
+    def _read_rows(self, optimizer: Any) -> None:
+        """Canaries in the model's own coordinates have been through the step itself, and leave it in any case."""
+        inserted = self._inserted
+        if inserted is None:
+            return self.training.lose(self.why_not() or "the optimizer's clipping was replaced after make_private")
+        scores = np.nan_to_num(model.read_and_remove(optimizer, inserted), nan=0.5)
+        self._inspection.tell(partial(_taken_off, inserted=inserted))
+        sigma = self.stated().noise_multiplier
+        return self.training.take(self._clarity.stretched(scores, self._coins, inserted, sigma))
+
+
+def _taken_off(seen: SeenOpacus, inserted: model.Inserted) -> None:
+    for spot, added in inserted.parts():
+        seen.kept.taken_off(spot.parameter, spot.index, added)

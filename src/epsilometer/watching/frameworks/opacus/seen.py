@@ -1,0 +1,231 @@
+"""What was seen of one private training: what `make_private` got and gave, and every step since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import torch
+
+from epsilometer.watching.collect.layers import layer_norms
+from epsilometer.watching.collect.noise import NoisySum
+from epsilometer.watching.collect.seen import SeenTraining
+from epsilometer.watching.facts import Accounted, Clipping, GhostNorms, LayerNorms, Sampling, Target
+from epsilometer.watching.frameworks.opacus.crafted import through_module, through_optimizer
+from epsilometer.watching.frameworks.opacus.size import size
+from epsilometer.watching.frameworks.opacus.support import another_mechanism
+
+
+class SeenOpacus(SeenTraining):
+    """One call of `make_private` and the steps of the optimizer that it returned."""
+
+    noise_unseen = "its add_noise was replaced, so that the noise of a step was not seen"
+
+    def __init__(self, engine: Any, module: Any, optimizer: Any, loader: Any, settings: Mapping[str, Any]) -> None:
+        self.engine, self.module, self.optimizer, self.loader = engine, module, optimizer, loader
+        self.settings = dict(settings)
+        super().__init__(
+            settings.get("module", module),
+            lambda: optimizer.params,
+            lambda: optimizer.original_optimizer,
+            batch_first=bool(settings.get("batch_first", True)),
+        )
+        self.ghost = hasattr(module, "get_clipping_coef") or hasattr(module, "get_coeff")
+        self.accounted_before = steps_accounted(engine.accountant) or 0
+        self.clip_norms: set[tuple[float, float]] = set()  # of the module and of the optimizer, in ghost mode
+        self._pending: list[int] | None = None
+        self._last = last_accounted(engine.accountant)
+
+    @property
+    def records(self) -> int | None:
+        """How many records the data set has."""
+        try:
+            return len(self.settings.get("data_loader", self.loader).dataset)
+        except (TypeError, AttributeError):
+            return None
+
+    @property
+    def poisson(self) -> bool:
+        return bool(self.settings.get("poisson_sampling", True))
+
+    @property
+    def adaptive(self) -> bool:
+        """Does clipping adapt, so that the noise of gradients is another one than the accounted?"""
+        return any(hasattr(self.optimizer, name) for name in ("unclipped_num_std", "_adjusted_noise_multiplier"))
+
+    def accumulated(self) -> None:
+        """One physical batch was clipped; several may make one step."""
+        self._pending = self._pending or []
+        self._pending.append(rows(self.optimizer) or 0)
+
+    def noise_added(self) -> None:
+        """Right after the script's own add_noise, before anything is divided."""
+        optimizer = self.optimizer
+        self._last = last_accounted(self.engine.accountant)
+        if self.ghost:
+            self.clip_norms.add((float(getattr(self.module, "max_grad_norm", 0.0)), float(optimizer.max_grad_norm)))
+        self.noised(
+            [NoisySum(p, self.name_of(p), p.summed_grad, p.grad) for p in optimizer.params],
+            float(optimizer.noise_multiplier),
+            self._multiplier() * float(optimizer.max_grad_norm),
+            records=self._batch_size(),
+            generator=optimizer.generator,
+        )
+
+    def step_ended(self) -> None:
+        """After the accountant's hook."""
+        last = last_accounted(self.engine.accountant)
+        new = last is not None and last != self._last
+        self.stepped((float(last[1][0]), float(last[1][1])) if last is not None and new else None)
+
+    def parts(self) -> dict[str, Callable[[], Any]]:
+        return {
+            **super().parts(),
+            "sampling": self._sampling,
+            "accounted": self._accounted,
+            "target": self._target,
+            "clipping": self._clipping,
+            "ghost": self._ghost,
+            "layers": self._layers,
+            "size": lambda: "several processes" if self.several_processes else size(self),
+        }
+
+    def remarks(self) -> dict[str, Any]:
+        own = not type(self.optimizer).__module__.startswith("opacus")
+        return {"another_mechanism": another_mechanism(self.optimizer), "own_optimizer": own}
+
+    def _batch_size(self) -> int | None:
+        """Of the whole batch, which may have been put together from several."""
+        if self._pending is not None:
+            found, self._pending = sum(self._pending), []
+            return found
+        if getattr(self.optimizer, "_is_last_step_skipped", False):  # parts of the batch went unseen
+            return None
+        return rows(self.optimizer)
+
+    def _multiplier(self) -> float:
+        """The noise multiplier that gradients need; adaptive clipping spends a part of the budget on its counts."""
+        optimizer = self.optimizer
+        multiplier = float(optimizer.noise_multiplier)
+        if hasattr(optimizer, "unclipped_num_std"):  # up to Opacus 1.5.4 it overwrites its own multiplier
+            stated = min(multiplier, float(self.settings.get("noise_multiplier", multiplier)))
+            counts = 2 * float(optimizer.unclipped_num_std)
+            return (stated**-2 - counts**-2) ** -0.5 if 0 < stated < counts else stated
+        return float(getattr(optimizer, "_adjusted_noise_multiplier", multiplier))
+
+    def _sampling(self) -> Sampling:
+        optimizer, rate = self.optimizer, getattr(self.loader, "sample_rate", None)
+        divided = optimizer.loss_reduction == "mean" and optimizer.expected_batch_size is not None
+        return Sampling(
+            self.poisson,
+            self.records,
+            None if rate is None else float(rate),
+            _length(self.loader),
+            list(self.batch_sizes),
+            float(optimizer.expected_batch_size) if divided else None,
+        )
+
+    def _accounted(self) -> Accounted:
+        accountant = self.engine.accountant
+        total, mechanism = steps_accounted(accountant), None
+        with suppress(Exception):  # an accountant of the script's own
+            mechanism = str(accountant.mechanism())
+        asked = self.settings.get("noise_multiplier")
+        return Accounted(
+            self.history(),
+            None if total is None else total - self.accounted_before,
+            type(accountant).__name__,
+            mechanism,
+            None if asked is None else float(asked),
+            self.adaptive or "target_unclipped_quantile" in self.settings,
+        )
+
+    def _target(self) -> Target | str:
+        wanted, delta = (self.settings.get(name) for name in ("target_epsilon", "target_delta"))
+        if wanted is None or delta is None:
+            return "no ε was asked for: make_private got a noise multiplier"
+        if not self.steps:
+            return "no private step was taken"
+        return Target(float(wanted), float(delta), float(self.engine.get_epsilon(delta)))
+
+    def _clipping(self) -> Clipping:
+        if self.ghost:
+            return through_module(self.module, float(self.optimizer.max_grad_norm))
+        return through_optimizer(self.optimizer)
+
+    def _ghost(self) -> GhostNorms | str:
+        if not self.ghost:
+            return "no ghost clipping"
+        norms = self.clip_norms or {(float(self.module.max_grad_norm), float(self.optimizer.max_grad_norm))}
+        return GhostNorms([list(pair) for pair in sorted(norms)])
+
+    def _layers(self) -> LayerNorms:
+        return layer_norms(self.inputs.layers, self._norms)
+
+    def _norms(self, layer: Any, records: torch.Tensor, weights: torch.Tensor) -> dict[str, torch.Tensor]:
+        """What Opacus takes for the norms of these records."""
+        module = self._wrapped(layer)
+        (module(records) * weights).sum().backward()
+        found: dict[str, torch.Tensor] = {}
+        for name, p in layer.named_parameters():
+            if p.requires_grad:
+                found[name] = _norm_by_opacus(p)
+        return found
+
+    def _wrapped(self, layer: Any) -> Any:
+        """The layer under Opacus' machinery, the same as in the training."""
+        from opacus import grad_sample
+
+        mode = str(self.settings.get("grad_sample_mode", "hooks"))
+        if self.ghost:
+            return grad_sample.grad_sample_module_fast_gradient_clipping.GradSampleModuleFastGradientClipping(
+                layer, loss_reduction="sum", use_ghost_clipping=bool(getattr(self.module, "use_ghost_clipping", True))
+            )
+        if mode not in ("hooks", "functorch"):
+            raise NotImplementedError
+        options = {"force_functorch": True} if mode == "functorch" else {}
+        return grad_sample.GradSampleModule(layer, loss_reduction="sum", **options)
+
+
+def _norm_by_opacus(parameter: Any) -> torch.Tensor:
+    """Of every record's gradient there, after a backward pass."""
+    norms: torch.Tensor | None = getattr(parameter, "_norm_sample", None)
+    if norms is not None:
+        return norms
+    samples = getattr(parameter, "grad_sample", None)
+    if not isinstance(samples, torch.Tensor):
+        raise NotImplementedError
+    found: torch.Tensor = samples.reshape(len(samples), -1).norm(dim=1)
+    return found
+
+
+def _length(loader: Any) -> int | None:
+    try:
+        return len(loader)
+    except TypeError:
+        return None
+
+
+def rows(optimizer: Any) -> int | None:
+    """Records in the batch that was just processed."""
+    for p in optimizer.params:
+        for kept in (getattr(p, "grad_sample", None), getattr(p, "_norm_sample", None)):
+            if isinstance(kept, torch.Tensor):
+                return len(kept)
+            if isinstance(kept, list):
+                return sum(len(part) for part in kept)
+    return None
+
+
+def steps_accounted(accountant: Any) -> int | None:
+    try:
+        return sum(int(entry[2]) for entry in accountant.history)
+    except (AttributeError, TypeError, IndexError):
+        return None
+
+
+def last_accounted(accountant: Any) -> tuple[int, Any] | None:
+    """Enough of an accountant's history to see that a step was added."""
+    history = getattr(accountant, "history", None)
+    return (len(history), tuple(history[-1])) if history else None

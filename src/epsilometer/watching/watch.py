@@ -1,0 +1,118 @@
+"""Trainings of this process, watched from within: one object for all frameworks."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from collections.abc import Collection
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from epsilometer import validate
+from epsilometer.errors import InvalidInput, unknown_name
+from epsilometer.watching.checks.names import JAX, NAMES
+from epsilometer.watching.privatizer import Privatizer
+from epsilometer.watching.settings import EXTRA, MOST, PLACES, Settings
+from epsilometer.watching.training import Trainings, WatchedTraining
+
+if TYPE_CHECKING:
+    from epsilometer.auditing.verdict import Verdict
+    from epsilometer.watching.monitor import Watched
+
+
+def validated(canaries: int, place: str, seed: int | None, *, argument: str = "canaries") -> Settings:
+    """How to watch, if that makes sense."""
+    validate.whole(argument, canaries, least=1, most=MOST)
+    if seed is not None:
+        validate.whole("seed", seed, least=0)
+    if place not in PLACES:
+        raise unknown_name("place", place, PLACES)
+    return Settings(canaries, place, seed)
+
+
+def validate_judging(confidence: float, delta: float | None, ignore: Collection[str]) -> None:
+    """How a verdict is to be found: that must make sense before anything runs."""
+    validate.real("confidence", confidence, above=0, below=1)
+    if delta is not None:
+        validate.real("delta", delta, above=0, below=1)
+    for name in ignore:
+        if name not in NAMES and name not in JAX:  # one that a package brings, or none
+            from epsilometer.watching.checks.catalogue import CHECKS
+
+            CHECKS.named(name, "ignore")
+
+
+class Watch:
+    """What is known of some trainings of this process, at any time.
+
+    At the end of the process lines on stderr say the verdicts, unless `quiet`. `delta` is that of the ε which is shown
+    (without it the script's `target_delta`, else 1e-5); checks to `ignore` may fail, and are shown as ignored.
+    """
+
+    def __init__(
+        self,
+        *,
+        canaries: int = 200,
+        place: str = EXTRA,
+        seed: int | None = None,
+        confidence: float = 0.95,
+        delta: float | None = None,
+        ignore: Collection[str] = (),
+        quiet: bool = False,
+    ) -> None:
+        settings = validated(canaries, place, seed)
+        validate_judging(confidence, delta, ignore)
+        from epsilometer.watching.monitor import Monitor
+
+        self._monitor = Monitor(confidence, delta, tuple(ignore))
+        self._process = os.getpid()
+        self.hooks = Trainings(self._monitor, settings)
+        if not quiet:
+            atexit.register(self._at_exit)
+
+    def begin(self, privatizer: Privatizer) -> WatchedTraining:
+        """Watch one training of a loop of one's own, which this privatizer knows: `play()` of what is returned is
+        called after each of its steps."""
+        return self.hooks.begin(privatizer)
+
+    @property
+    def trainings(self) -> list[Watched]:
+        """In order, each with its verdict and with what the checks find by now; steps under way are waited for."""
+        self.hooks.tell()
+        return list(self._monitor)
+
+    @property
+    def verdict(self) -> Verdict:
+        """On the training that began last."""
+        trainings = self.trainings
+        if not trainings:
+            why = "; ".join(self._monitor.failures) or "nothing was made private so far"
+            raise InvalidInput("verdict", None, "a training that is made private under watch before it", why)
+        return trainings[-1].verdict()
+
+    def result(self) -> list[dict[str, Any]]:
+        """All trainings as plain data."""
+        return [one.to_dict() for one in self.trainings]
+
+    def finish(self) -> None:
+        """No more steps will come: what the accountant has by now is what the trainings promise."""
+        self.hooks.finish()
+
+    def __str__(self) -> str:
+        failures = [f"epsilometer: not audited, because {why}" for why in self._monitor.failures]
+        trainings = self.trainings
+        if not trainings:
+            return "\n".join(failures or ["epsilometer: nothing was made private"])
+        lines = []
+        for number, one in enumerate(trainings, 1):
+            name = f"epsilometer: training {number}"
+            lines += [f"{name}: {line}" for line in (one.headline(), *one.failed_checks())]
+        return "\n".join([*failures, *lines])
+
+    def _at_exit(self) -> None:
+        if os.getpid() != self._process:  # a forked copy has nothing to say
+            return
+        with suppress(Exception):
+            self.finish()
+            print(self, file=sys.stderr, flush=True)
