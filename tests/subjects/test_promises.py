@@ -117,7 +117,7 @@ def test_what_is_no_promise_is_refused() -> None:
     class Vague(Survey):
         promise = PointClaim(1.0, 1e-5)  # type: ignore[assignment]
 
-    with pytest.raises(InvalidInput, match=r"promise of the subject = .*: expected a promise of epsilometer.accounting"):
+    with pytest.raises(InvalidInput, match="expected a promise of epsilometer"):
         Plan(Vague(People(3)), PointClaim(1.0, 1e-5), 1e-5, OneMore())
 
 
