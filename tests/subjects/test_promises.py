@@ -13,7 +13,7 @@ from epsilometer.accounting import DpSgd, PartsPromise, StepsPromise
 from epsilometer.accounting.renyi import log_mixture
 from epsilometer.adversaries import Adversary, Game, two_worlds
 from epsilometer.auditing import Plan, run
-from epsilometer.claims import Relation
+from epsilometer.claims import PointClaim, Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.report import summary, to_json
 from epsilometer.subjects import Access, Insertion, Observer, Sees, Subject, ThreatModel
@@ -111,6 +111,14 @@ def test_an_accountant_that_cannot_say_is_refused_before_anything_is_trained() -
     subject = Survey(People(10), float("nan"))
     with pytest.raises(InvalidInput, match="for moments: Gaussian noise"):
         Plan(subject, subject.promise.curve(), 1e-5, OneMore(), accountant="moments")
+
+
+def test_what_is_no_promise_is_refused() -> None:
+    class Vague(Survey):
+        promise = PointClaim(1.0, 1e-5)  # type: ignore[assignment]
+
+    with pytest.raises(InvalidInput, match="expected a promise of epsilometer"):
+        Plan(Vague(People(3)), PointClaim(1.0, 1e-5), 1e-5, OneMore())
 
 
 def test_subjects_that_say_a_mechanism_still_promise_it() -> None:

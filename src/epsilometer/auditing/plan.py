@@ -60,6 +60,8 @@ class Plan(Fingerprinted):
 
     def __post_init__(self) -> None:
         validate.instance("subject", self.subject, Subject, "a subject such as DpSgdTraining(recipe, data)")
+        promises = "a promise of epsilometer.accounting, such as ClaimPromise(claim) or NoPromise()"
+        validate.instance("promise of the subject", self.promise, Promise, promises)
         claims = "a claim such as claim_curve(recipe) or PointClaim(epsilon, delta)"
         validate.instance("claim", self.claim, Claim, claims)
         if isinstance(self.claim, StepClaim):
