@@ -20,7 +20,7 @@ from epsilometer.bounds import (
     attacks_of_strength,
     method_named,
 )
-from epsilometer.bounds.calibration import randomized_response
+from epsilometer.bounds.coverage import randomized_response
 from epsilometer.bounds.simulated_audits import draw_worlds
 from epsilometer.bounds.strength import SHAPES
 from epsilometer.bounds.thresholds import Fixed

@@ -10,7 +10,7 @@ import pytest
 
 from epsilometer.auditing import run, spec_from_dict
 from epsilometer.auditing.mechanism_audit import audit_mechanism
-from epsilometer.bounds.calibration import calibrate_bounds, false_alarms, laplace
+from epsilometer.bounds.coverage import false_alarms, laplace, measure_coverage
 from epsilometer.collaborative import property_from_dict, run_property
 from epsilometer.figures import Figure
 from epsilometer.instances import InstancePlan, chosen_records, run_instances
@@ -94,7 +94,7 @@ def reconstruction() -> dict[str, Any]:
 
 
 def calibration() -> dict[str, Any]:
-    cells = calibrate_bounds(
+    cells = measure_coverage(
         repetitions=5, trials=20, bounds=["union-bound", "best-on-same"], mechanisms=[laplace(1.0)]
     )
     figures = {"all": false_alarms(cells).to_dict()}

@@ -66,7 +66,7 @@ def test_audits_of_ones_own_training_take_epochs_too(here, place) -> None:
     assert people.fingerprint() == accountants.fingerprint()
     assert people.subject.promise.steps == DpSgd(0.25, 2.0, 20)
     training = ("mine.py:train", "--data", "my.npz", "--noise-multiplier", "2")
-    for command in ("audit", "check"):
+    for command in ("audit", "preview"):
         shown = here(command, *training, "--epochs", "5", "--steps", "20", "--sample-rate", "0.25")
         assert shown.returncode == 2
         assert "--epochs = 5.0: expected nothing beside --steps" in shown.stderr

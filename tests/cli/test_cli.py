@@ -39,7 +39,7 @@ def scores(tmp_path: Path) -> Path:
 
 
 COMMANDS = [
-    "init", "check", "audit", "ladder", "runs", "account", "bound", "compare", "calibrate", "power", "reproduce",
+    "init", "preview", "audit", "ladder", "runs", "account", "bound", "compare", "coverage", "power", "reproduce",
     "list",
 ]  # fmt: skip
 
@@ -415,9 +415,9 @@ def test_one_run_files_and_their_bounds(tmp_path: Path) -> None:
     assert json.loads(lower.stdout)["lower_bound"]["epsilon"] == 0
 
 
-def test_calibrate_writes_a_page(tmp_path: Path) -> None:
+def test_coverage_writes_a_page(tmp_path: Path) -> None:
     shown = in_process(
-        "calibrate", "--repetitions", "3", "--trials", "20", "--bound", "exact-rank", "--out", str(tmp_path)
+        "coverage", "--repetitions", "3", "--trials", "20", "--bound", "exact-rank", "--out", str(tmp_path)
     )
     assert shown.returncode == 0
     written = {"calibration.md", "calibration.svg", "calibration.json", "report.html"}
@@ -427,23 +427,23 @@ def test_calibrate_writes_a_page(tmp_path: Path) -> None:
     assert (tmp_path / "calibration.svg").read_text().startswith("<svg")
 
 
-def test_calibrate_measures_all_bounds_that_it_can() -> None:
+def test_coverage_measures_all_bounds_that_it_can() -> None:
     """It ended with exit code 2 after half of them: a Gaussian family has no ε at δ = 0."""
-    shown = in_process("calibrate", "--repetitions", "1", "--trials", "20", "--json")
+    shown = in_process("coverage", "--repetitions", "1", "--trials", "20", "--json")
     assert shown.returncode == 0
     measured = {cell["bound"] for cell in json.loads(shown.stdout)["cells"]}
     able = {name for name, one in METHODS.items() if not one.needs_mechanism}
     assert measured == able - {"clopper-pearson", "gaussian", "one-run-gaussian"}
     assert "not measured: clopper-pearson (takes counts, and here are scores); gaussian (holds for" in shown.stderr
-    refused = in_process("calibrate", "--bound", "gaussian")
+    refused = in_process("coverage", "--bound", "gaussian")
     assert refused.returncode == 2
     assert "gaussian holds for Gaussian mechanisms, and none is measured here" in refused.stderr
 
 
-def test_calibrate_writes_through_no_link(tmp_path: Path) -> None:
+def test_coverage_writes_through_no_link(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "calibration.md").symlink_to(tmp_path / "not there yet")
-    command = ["calibrate", "--repetitions", "3", "--trials", "20", "--bound", "exact-rank", "--out", "out"]
+    command = ["coverage", "--repetitions", "3", "--trials", "20", "--bound", "exact-rank", "--out", "out"]
     shown = epsilometer(*command, cwd=tmp_path)
     assert shown.returncode == 2
     assert "a folder without calibration.md" in shown.stderr

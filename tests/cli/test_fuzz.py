@@ -164,7 +164,7 @@ def try_lines(here: Callable[..., Shown], seeds: range) -> None:
 
 
 def try_specs(
-    here: Callable[..., Shown], files: Path, seeds: range, command: str = "check", text: Callable[[int], bytes] = spec
+    here: Callable[..., Shown], files: Path, seeds: range, command: str = "preview", text: Callable[[int], bytes] = spec
 ) -> None:
     def check(text: bytes) -> Shown:
         (files / "fuzzed.toml").write_bytes(text)

@@ -115,7 +115,7 @@ def test_scores_of_single_steps_are_not_taken_for_a_run(here, place: Path) -> No
             refused = here("bound", *option, name)
             assert refused.returncode == 2, refused
     (place / "bad.toml").write_text('[adversary]\nname = "gradient-steps"\nmalicious = "no"\n')
-    assert "malicious = 'no': expected true or false" in here("check", "bad.toml").stderr
+    assert "malicious = 'no': expected true or false" in here("preview", "bad.toml").stderr
 
 
 def test_lines_and_tables_round_no_bound_up() -> None:

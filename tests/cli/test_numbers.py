@@ -22,7 +22,7 @@ from epsilometer.errors import InvalidInput
         ["power", "--epsilon", "1", "--true-epsilon", "1e400"],
         ["power", "--epsilon", "1", "--true-epsilon=1e400"],
         ["bound", "--counts", "97", "2", "3", "98", "--claim", "1e999"],
-        ["check", "--noise-scale", "9" * 400],
+        ["preview", "--noise-scale", "9" * 400],
         ["power", "--epsilon", "1", "--delta", "1e-400"],
     ],
 )

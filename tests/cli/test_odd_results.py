@@ -31,7 +31,7 @@ MADE = {
     "instances": ["instances", "small.toml", "--records", "6", "--trainings", "2"],
     "property": ["property", "shared.toml", "--trials", "4"],
     "reconstruct": ["reconstruct", "rebuilt.toml"],
-    "calibrate": ["calibrate", "--repetitions", "2", "--trials", "20", "--bound", "union-bound"],
+    "coverage": ["coverage", "--repetitions", "2", "--trials", "20", "--bound", "union-bound"],
     "ladder": ["ladder", "ladder.toml", "--trials", "20"],
     "sweep": ["sweep", "audit.toml", "--trials", "20", "--vary", "training.steps=5,6"],
 }
@@ -56,7 +56,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     def run(name: str) -> Path:
         if not (place / name).exists():
-            quiet = [] if name == "calibrate" else ["--executor", "inline", "--quiet"]
+            quiet = [] if name == "coverage" else ["--executor", "inline", "--quiet"]
             shown = in_process(*MADE[name], *quiet, "--out", name, cwd=place)
             assert shown.returncode == 0, shown.stderr
         return place / name

@@ -30,7 +30,7 @@ class Evil(Gradient):
 )
 def test_keys_of_a_spec_cannot_command_a_terminal(here, place: Path, spec: str) -> None:
     (place / "spec.toml").write_text(spec)
-    shown = here("check", "spec.toml")
+    shown = here("preview", "spec.toml")
     assert shown.returncode == 2
     assert shown.stderr.count("\n") == 1
     assert shown.stderr.rstrip("\n").isprintable()
@@ -70,7 +70,7 @@ def test_tables_in_a_terminal_show_brackets_as_they_are(
 )
 def test_lists_and_tables_where_a_text_is_due(here, place: Path, setting: str, words: str) -> None:
     (place / "spec.toml").write_text(f"[adversary]\n{setting}\n")
-    shown = here("check", "spec.toml")
+    shown = here("preview", "spec.toml")
     assert shown.returncode == 2
     assert words in shown.stderr
     assert shown.stderr.count("\n") == 1
@@ -90,7 +90,7 @@ def test_lists_and_tables_where_a_text_is_due(here, place: Path, setting: str, w
 )
 def test_whole_numbers_of_thousands_of_digits_in_a_spec(here, place: Path, spec: str) -> None:
     (place / "spec.toml").write_text(spec)
-    shown = here("check", "spec.toml")
+    shown = here("preview", "spec.toml")
     assert shown.returncode == 2, shown.stderr
     assert shown.stderr.count("\n") == 1
     assert len(shown.stderr) < 500
@@ -98,7 +98,7 @@ def test_whole_numbers_of_thousands_of_digits_in_a_spec(here, place: Path, spec:
 
 @pytest.mark.parametrize("option", ["--seed", "--trials", "--epsilon"])
 def test_whole_numbers_of_thousands_of_digits_in_an_option(here, option: str) -> None:
-    shown = here("check", option, "9" * 5000)
+    shown = here("preview", option, "9" * 5000)
     assert shown.returncode == 2, shown.stderr
     assert shown.stderr.count("\n") == 1
     assert len(shown.stderr) < 500

@@ -88,7 +88,7 @@ def test_data_that_nobody_has_are_asked_for_in_one_line(place: Path) -> None:
     words = "data.name = 'retail': expected retail.dat.gz"
     refused(there, words, "reproduce", "jagielski-figure2", *only, "--out", "new")
     (place / "mnist.toml").write_text('[data]\nname = "mnist"\n')
-    for command in (["audit", "mnist.toml", "--out", "new"], ["check", "mnist.toml"]):
+    for command in (["audit", "mnist.toml", "--out", "new"], ["preview", "mnist.toml"]):
         refused(there, "download = 'train-images-idx3-ubyte.gz'", *command)
 
 
@@ -168,7 +168,7 @@ def test_data_are_where_one_says(here: Callable[..., Shown], place: Path) -> Non
     write_fashion(place / "mine")
     spec = '[data]\nname = "fashion-mnist"\nclasses = [0, 1]\nper_class = 2\n[training]\nsteps = 2\nsample_rate = 0.5\n'
     (place / "spec.toml").write_text(spec + "[audit]\ntrials = 4\n")
-    for command in (["audit", "spec.toml", "--executor", "inline"], ["check", "spec.toml"]):
+    for command in (["audit", "spec.toml", "--executor", "inline"], ["preview", "spec.toml"]):
         shown = here(*command, "--data-dir", "mine", "--json")
         assert shown.returncode == 0, shown.stderr
         assert json.loads(shown.stdout)["plan"]["data"]["records"] == 4

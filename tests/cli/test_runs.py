@@ -56,7 +56,7 @@ def test_templates_are_specs_with_comments(name: str, tmp_path: Path) -> None:
 
 
 def test_check_says_what_a_plan_costs_and_could_show(where: Path) -> None:
-    shown = epsilometer("check", "spec.toml", "--json", cwd=where)
+    shown = epsilometer("preview", "spec.toml", "--json", cwd=where)
     seen = json.loads(shown.stdout)
     assert seen["trials"] == 60
     assert 0 < seen["seconds_a_trial"] < 5
@@ -64,7 +64,7 @@ def test_check_says_what_a_plan_costs_and_could_show(where: Path) -> None:
     assert 1.0 < seen["best_epsilon"] < 3.5  # 30 trials per world prove no more
     assert seen["can_refute"]
     assert seen["has_power"] is (seen["power"] >= 0.8)
-    words = epsilometer("check", "spec.toml", cwd=where).stdout
+    words = epsilometer("preview", "spec.toml", cwd=where).stdout
     assert re.search(r"could certify +ε ≥", words)
     assert re.search(r"pilot +in 30 trials per world", words)
     assert "60 trials" in words
@@ -72,11 +72,11 @@ def test_check_says_what_a_plan_costs_and_could_show(where: Path) -> None:
 
 def test_check_says_when_a_claim_is_out_of_reach(tmp_path: Path) -> None:
     (tmp_path / "weak.toml").write_text('[claim]\nepsilon = 8.0\nform = "point"\n[audit]\ntrials = 20\n')
-    shown = epsilometer("check", "weak.toml", cwd=tmp_path)
+    shown = epsilometer("preview", "weak.toml", cwd=tmp_path)
     assert shown.returncode == 0
     assert "not even an attack that is always right would refute the claim" in shown.stdout
     (tmp_path / "one.toml").write_text('[adversary]\nname = "canaries"\n[training]\nsteps = 5\n')
-    canaries = json.loads(epsilometer("check", "one.toml", "--json", cwd=tmp_path).stdout)
+    canaries = json.loads(epsilometer("preview", "one.toml", "--json", cwd=tmp_path).stdout)
     assert canaries["trials"] == 1
     assert canaries["can_refute"]
 
@@ -143,7 +143,7 @@ def test_canaries_are_exported_with_their_coins(where: Path, tmp_path: Path) -> 
         (["runs", "all/pairs", "--export", "no/such/x.csv"], "expected a file in a directory that exists"),
         (["init", "no/such/dir.toml"], "expected a file to write to"),
         (["init", "x.toml", "--template", "blackbox"], "did you mean 'black-box'?"),
-        (["check", "nowhere.toml"], "expected a readable file"),
+        (["preview", "nowhere.toml"], "expected a readable file"),
         (["audit", "nowhere.toml", "--out", "x"], "expected a readable file"),
         (["audit", "spec.toml", "--out", "spec.toml"], "this is a file"),
         (["audit", "wrong-type.toml", "--out", "x"], "training.steps = 'ten': expected a whole number"),

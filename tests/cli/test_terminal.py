@@ -107,10 +107,10 @@ def test_colours_are_for_terminals_that_want_them(run: Path) -> None:
 
 
 def test_the_shell_completes_commands(run: Path) -> None:
-    asked = {**os.environ, "_EPSILOMETER_COMPLETE": "complete_bash", "COMP_WORDS": "epsilometer cal", "COMP_CWORD": "1"}
+    asked = {**os.environ, "_EPSILOMETER_COMPLETE": "complete_bash", "COMP_WORDS": "epsilometer cov", "COMP_CWORD": "1"}
     script = [sys.executable, "-c", "import sys; sys.argv[0] = 'epsilometer'; from epsilometer.cli import main; main()"]
     shown = subprocess.run(script, env=asked, check=False, capture_output=True, text=True)
-    assert (shown.returncode, shown.stdout.split(), shown.stderr) == (0, ["calibrate"], "")
+    assert (shown.returncode, shown.stdout.split(), shown.stderr) == (0, ["coverage"], "")
 
 
 @pytest.mark.parametrize("width", [33, 60])

@@ -1,6 +1,6 @@
 """The mechanisms on which bounds must cover; their ε is known exactly."""
 
-from epsilometer.bounds.calibration import (
+from epsilometer.bounds.coverage import (
     Mechanism,
     constant,
     laplace,

@@ -14,8 +14,8 @@ from epsilometer import __version__, validate
 from epsilometer.cli.account import account
 from epsilometer.cli.audit import audit
 from epsilometer.cli.bound import COUNTS, bound, compare
-from epsilometer.cli.calibrate import calibrate
 from epsilometer.cli.catalogue import catalogue
+from epsilometer.cli.coverage import coverage
 from epsilometer.cli.diff import diff
 from epsilometer.cli.extractor import extractor
 from epsilometer.cli.inspect import inspect
@@ -31,7 +31,7 @@ from epsilometer.cli.report import report
 from epsilometer.cli.reproduce import reproduce
 from epsilometer.cli.runs import runs
 from epsilometer.cli.serve import serve
-from epsilometer.cli.spec import check, init
+from epsilometer.cli.spec import init, preview
 from epsilometer.cli.sweep import sweep
 from epsilometer.cli.watch import watch
 from epsilometer.errors import EpsilometerError, InvalidInput, one_line
@@ -48,7 +48,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(init)
-app.command()(check)
+app.command()(preview)
 app.command()(audit)
 app.command()(ladder)
 app.command()(sweep)
@@ -64,7 +64,7 @@ app.command()(serve)
 app.command()(account)
 app.command()(bound)
 app.command()(compare)
-app.command()(calibrate)
+app.command()(coverage)
 app.command()(power)
 app.command()(reproduce)
 app.command()(extractor)
@@ -74,10 +74,11 @@ app.command("list")(catalogue)
 
 
 _COMMANDS = (
-    "init", "check", "audit", "ladder", "sweep", "mechanism", "membership", "instances", "property", "reconstruct",
-    "runs", "report", "diff", "serve", "account", "bound", "compare", "calibrate", "power", "reproduce", "extractor",
+    "init", "preview", "audit", "ladder", "sweep", "mechanism", "membership", "instances", "property", "reconstruct",
+    "runs", "report", "diff", "serve", "account", "bound", "compare", "coverage", "power", "reproduce", "extractor",
     "watch", "inspect", "list",
 )  # fmt: skip
+_RENAMED = {"check": "preview", "calibrate": "coverage"}  # old names, which will go with the next release
 # Where the parser's own errors come from depends on the version of typer; their base class does not.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
 
@@ -99,9 +100,18 @@ def _root(
 
 def run() -> int:
     """Run the program for its exit code; mistakes of the user end in one line and code 2, never in 1, an accusation."""
+    _rename(sys.argv)
     own = _own(sys.argv)
     with results_only() if "--json" in own and own[1] != "inspect" else nullcontext():  # inspect's goes to a file
         return _run()
+
+
+def _rename(arguments: list[str]) -> None:
+    """Old names of commands work, and say what they are called now."""
+    if len(arguments) > 1 and arguments[1] in _RENAMED:
+        new = _RENAMED[arguments[1]]
+        say(f"epsilometer: {arguments[1]} is now called {new}; the old name will go with the next release")
+        arguments[1] = new
 
 
 def _run() -> int:

@@ -37,15 +37,18 @@ def catalogue(
     from epsilometer.collaborative import PROPERTIES
     from epsilometer.data import DATASETS
     from epsilometer.mechanisms import MECHANISMS
-    from epsilometer.membership import ATTACKS
+    from epsilometer.membership import ATTACKS, READOUTS
     from epsilometer.reconstruction import RECORD_ATTACKS
     from epsilometer.reproductions import REPRODUCTIONS
     from epsilometer.runs import EXECUTORS
     from epsilometer.training import MODELS
+    from epsilometer.watching.checks.catalogue import CHECKS
+    from epsilometer.watching.framework import FRAMEWORKS
 
     tables: dict[str, Mapping[str, Any]] = {
         "adversaries": ADVERSARIES,
         "attacks": ATTACKS,
+        "readouts": READOUTS,
         "properties": PROPERTIES,
         "reconstructions": RECORD_ATTACKS,
         "bounds": METHODS,
@@ -55,6 +58,8 @@ def catalogue(
         "datasets": DATASETS,
         "models": MODELS,
         "reproductions": REPRODUCTIONS,
+        "frameworks": FRAMEWORKS,
+        "checks": CHECKS,
         "executors": EXECUTORS,
         "templates": TEMPLATES,
     }

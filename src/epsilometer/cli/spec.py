@@ -1,4 +1,4 @@
-"""`epsilometer init` and `epsilometer check`."""
+"""`epsilometer init` and `epsilometer preview`."""
 
 from __future__ import annotations
 
@@ -52,26 +52,27 @@ def init(
     if as_json:
         emit_json({"wrote": str(path), "template": template})
         return
-    say(f"wrote {path}; next: epsilometer check {path}, then epsilometer audit {path} --out results")
+    say(f"wrote {path}; next: epsilometer preview {path}, then epsilometer audit {path} --out results")
 
 
 @grouped
-def check(spec: SpecOrTraining = None, *, options: PlanOptions, as_json: AsJson = False) -> None:
-    """Check a spec without running it: the plan, its cost from a few trials, the ε that it could certify, its power.
+def preview(spec: SpecOrTraining = None, *, options: PlanOptions, as_json: AsJson = False) -> None:
+    """What a spec would show, without running it: cost (from a few trials), the best ε it could certify, power.
 
     Examples:
 
-    - `epsilometer check audit.toml`
+    - `epsilometer preview audit.toml`
 
-    - `epsilometer check audit.toml --trials 5000 --json`
+    - `epsilometer preview audit.toml --trials 5000 --json`
     """
-    from epsilometer.auditing import pilot_trials, preview
+    from epsilometer.auditing import pilot_trials
+    from epsilometer.auditing.preview import preview as previewed
     from epsilometer.report import describe_preview, duration
 
     chosen = chosen_plan(spec, options, quiet=False)
     plan, rivals = chosen.plan, chosen.adversaries
     say("playing a few trials, and working out what all could show …")
-    seen = preview(plan)
+    seen = previewed(plan)
     if as_json:
         emit_json({"plan": plan.to_dict(), "plan_sha256": plan.fingerprint(), **seen.to_dict()})
         return

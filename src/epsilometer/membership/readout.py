@@ -48,6 +48,7 @@ class Classifier:
     queries: Queries | None = None
     network: Network | None = None  # whose layers are looked at
     name: ClassVar[str] = "classifier"
+    summary: ClassVar[str] = "a classifier's predictions, and its layers if they are known"
 
     @property
     def signals(self) -> tuple[str, ...]:
@@ -78,6 +79,7 @@ class Losses:
     """Minus each record's loss, and nothing else: for models that a score function of the user's judges."""
 
     name: ClassVar[str] = "losses"
+    summary: ClassVar[str] = "minus each record's loss, by a score function"
     signals: ClassVar[tuple[str, ...]] = (MINUS_LOSS,)
 
     def require(self, training: Subject) -> None:

@@ -30,6 +30,10 @@ class Framework:
             raise InvalidInput("attach", self.attach, "a function's name, as in package.module:function")
 
     @property
+    def summary(self) -> str:
+        return f"watched from {self.begins.rstrip(',')} on"
+
+    @property
     def libraries(self) -> tuple[str, ...]:
         """Those that its modules are of."""
         return tuple(dict.fromkeys(module.partition(".")[0] for module in self.modules))

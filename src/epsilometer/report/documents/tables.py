@@ -27,7 +27,7 @@ class CellPart(TypedDict):
 
 
 class CalibrationDocument(Document):
-    """`epsilometer calibrate`: calibration.json."""
+    """`epsilometer coverage`: calibration.json."""
 
     seed: Annotated[int, "from which everything was drawn"]
     cells: Annotated[list[CellPart], "bounds × mechanisms"]

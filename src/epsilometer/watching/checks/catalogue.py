@@ -37,6 +37,10 @@ class NamedCheck:
     answers: tuple[tuple[Answer, tuple[str, ...]], ...]
     refutes: bool = False
 
+    @property
+    def summary(self) -> str:
+        return self.question
+
 
 def _own(name: str, *answers: tuple[Answer, tuple[str, ...]]) -> NamedCheck:
     return NamedCheck(name, {**NAMES, **JAX}[name], answers, name in REFUTING)

@@ -1,4 +1,4 @@
-"""`epsilometer calibrate`."""
+"""`epsilometer coverage`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from epsilometer.cli.output import emit_json, print_table, say
 from epsilometer.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from epsilometer.bounds.calibration import Cell
+    from epsilometer.bounds.coverage import Cell
 
 FILES = ("calibration.md", "calibration.svg", "calibration.json", "report.html")
 HEADER = ("bound", "kind", "mechanism", "exceeds the truth", "95 % interval", "bound / truth")
 
 
-def calibrate(
+def coverage(
     repetitions: Annotated[int, typer.Option(help="Simulated audits for each bound and mechanism.")] = 200,
     trials: Annotated[int, typer.Option(help="Trials a world, or canaries.")] = 300,
     confidence: Annotated[float, typer.Option(help="Of the bounds.")] = 0.95,
@@ -33,12 +33,12 @@ def calibrate(
 
     Examples:
 
-    - `epsilometer calibrate --repetitions 100`
+    - `epsilometer coverage --repetitions 100`
 
-    - `epsilometer calibrate --repetitions 1000 --bound exact-rank --bound eprocess --out calibration`
+    - `epsilometer coverage --repetitions 1000 --bound exact-rank --bound eprocess --out calibration`
     """
     from epsilometer import validate
-    from epsilometer.bounds.calibration import NOT_MEASURED, calibrate_bounds
+    from epsilometer.bounds.coverage import NOT_MEASURED, measure_coverage
 
     alpha = 1.0 - validate.confidence(confidence)
     if out is not None:
@@ -49,7 +49,7 @@ def calibrate(
     def progress(done: int, cells: int) -> None:
         say(f"measured: {done} of {cells}")
 
-    cells = calibrate_bounds(
+    cells = measure_coverage(
         repetitions=repetitions, trials=trials, alpha=alpha, bounds=bound, seed=seed, progress=progress
     )
     if out is not None:
@@ -89,7 +89,7 @@ def _prepare(out: Path) -> None:
 def _write(cells: list[Cell], out: Path, seed: int) -> None:
     import json
 
-    from epsilometer.bounds.calibration import false_alarms
+    from epsilometer.bounds.coverage import false_alarms
     from epsilometer.figures.canvas import svg
     from epsilometer.json_values import SCHEMA, json_values
     from epsilometer.report import versions

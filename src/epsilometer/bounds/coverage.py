@@ -158,7 +158,7 @@ def false_alarms(cells: Sequence[Cell]) -> FalseAlarms:
     return FalseAlarms("How often a bound exceeds the truth", cells[0].alpha, tuple(rates))
 
 
-def calibrate_bounds(
+def measure_coverage(
     *,
     repetitions: int = 200,
     trials: int = 300,
