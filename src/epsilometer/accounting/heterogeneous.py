@@ -47,7 +47,7 @@ def pld_curve(whole: Composition, relation: Relation, points: int = 400) -> Curv
     >>> from dp_accounting import LaplaceDpEvent
     >>> curve = pld_curve(Composition.of(LaplaceDpEvent(4.0), 2), Relation.ADD_REMOVE)
     >>> curve.epsilon_at(0.0), round(curve.epsilon_at(0.1), 2)
-    (0.5, 0.27)
+    (0.5, 0.1)
     """
     total, name = _distribution(whole, relation), whole.describe()
     if total is None:
