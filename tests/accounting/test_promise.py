@@ -42,6 +42,17 @@ def test_unlike_parts_have_a_curve_that_says_what_their_accountant_does(delta: f
     assert (promise.steps, promise.noise_multiplier, promise.with_noise(2.0)) == (None, None, None)
 
 
+def test_that_curve_is_the_one_of_dp_accounting() -> None:
+    """Composed by its own accountant, which is given one part at a time."""
+    step, laplace = dp.PoissonSampledDpEvent(0.1, dp.GaussianDpEvent(1.2)), dp.LaplaceDpEvent(2.0)
+    accountant = dp.pld.PLDAccountant(dp.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    for part in (step, step, step, laplace):
+        accountant.compose(part)
+    found = PartsPromise.of(dp.ComposedDpEvent([dp.SelfComposedDpEvent(step, 3), laplace])).curve()
+    for epsilon in (0.5, 0.8, 1.2):
+        assert found.epsilon_at(accountant.get_delta(epsilon)) == pytest.approx(epsilon, rel=5e-3)
+
+
 def test_parts_that_are_dp_sgd_promise_the_same() -> None:
     alike = PartsPromise.of(dp.PoissonSampledDpEvent(0.1, dp.GaussianDpEvent(1.2)), 50)
     assert alike.curve() == curve(STEPS)

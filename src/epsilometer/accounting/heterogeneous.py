@@ -48,7 +48,7 @@ def pld_curve(whole: Composition, neighbours: AnyNeighbours, points: int = 400) 
     >>> from dp_accounting import LaplaceDpEvent
     >>> curve = pld_curve(Composition.of(LaplaceDpEvent(4.0), 2), Relation.ADD_REMOVE)
     >>> curve.epsilon_at(0.0), round(curve.epsilon_at(0.1), 2)
-    (0.5, 0.27)
+    (0.5, 0.1)
     """
     said, name = Neighbours.of(neighbours), whole.describe()
     relation = said.relation

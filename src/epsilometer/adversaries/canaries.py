@@ -112,10 +112,12 @@ class Canaries(Adversary):
             kept[rows[~coins]] = False
             return Insertion(mislabelled, rows=np.flatnonzero(kept))
 
+        network = subject.require(KnowsNetwork, self.name) if self.sees == "updates" else None
+
         def observe() -> Observer:
-            if self.sees == "model":
+            if network is None:
                 return FinalOutputs(data.x[rows], lambda outputs: -record_losses(outputs, wrong))
-            return _SeesUpdates(subject.require(KnowsNetwork, self.name), data.x[rows], wrong)
+            return _SeesUpdates(network, data.x[rows], wrong)
 
         return Game(relation, insert, observe, scores=self.canaries)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from epsilometer import validate
-from epsilometer.auditing import Plan, Spec, run, spec_from_dict
+from epsilometer.auditing import SUBJECTS, Plan, Spec, run, spec_from_dict
 from epsilometer.auditing.utility import TRAININGS, Accuracy, has_accuracy, held_out_part, measure_accuracy
 from epsilometer.bounds import Kind
 from epsilometer.data import Dataset
@@ -24,7 +24,6 @@ from epsilometer.report import write_results
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
 from epsilometer.reproductions.sweep_figure import sweep_figure
 from epsilometer.runs import Inline, MemoryStore, Progress, Store, run_directory
-from epsilometer.runs.directory import flat
 from epsilometer.runs.trials import canonical
 from epsilometer.training import TrainingDiverged
 
@@ -68,7 +67,9 @@ def parse_axis(text: str) -> Axis:
 def _require_known(key: str) -> None:
     """That a spec has such a key; the adversary's own settings are known when there is an adversary."""
     section, _, name = key.partition(".")
-    known = list(flat(Spec().model_dump()))
+    known = [f"{one}.{name}" for one in Spec.model_fields for name in Spec.keys_of(one)]
+    if section == "subject":  # of whichever kind, also of another package
+        known += [f"subject.{one}" for kind in SUBJECTS.values() for one in kind.section.model_fields]
     if key not in known and not (section == "adversary" and name and "." not in name):
         alike = [one for one in known if one.endswith(f".{key}")]
         nearest = InvalidInput("", "", "", f"did you mean {alike[0]!r}?") if alike else unknown_name("", key, known)
