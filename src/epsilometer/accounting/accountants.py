@@ -73,14 +73,12 @@ def account(
     said = Neighbours.of(relation)
     validate.delta(delta)
     chosen = ACCOUNTANTS[accountant]
-    if not isinstance(mechanism, DpSgd):
-        parts = mechanism if isinstance(mechanism, Composition) else Composition.of(mechanism)
-        if (alike := parts.dp_sgd) is None:
-            epsilon = chosen.of_parts(parts, delta, said.relation) if parts.parts else 0.0  # conversions to δ add some
-            return UpperBound(epsilon, delta, said.relation, chosen.name, parts, chosen.caveat, said.unit)
-        mechanism = alike
-    epsilon = chosen.epsilon(mechanism, delta, said.relation)
-    return UpperBound(epsilon, delta, said.relation, chosen.name, mechanism, chosen.caveat, said.unit)
+    parts = mechanism if hasattr(mechanism, "dp_sgd") else Composition.of(mechanism)
+    if (alike := parts.dp_sgd) is None:
+        epsilon = chosen.of_parts(parts, delta, said.relation) if parts.parts else 0.0  # conversions to δ add some
+        return UpperBound(epsilon, delta, said.relation, chosen.name, parts, chosen.caveat, said.unit)
+    epsilon = chosen.epsilon(alike, delta, said.relation)
+    return UpperBound(epsilon, delta, said.relation, chosen.name, alike, chosen.caveat, said.unit)
 
 
 def compare(mechanism: DpSgd, delta: float, relation: AnyNeighbours = Relation.ADD_REMOVE) -> tuple[UpperBound, ...]:

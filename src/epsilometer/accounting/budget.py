@@ -7,7 +7,7 @@ from typing import Any
 from epsilometer import validate
 from epsilometer.accounting.accountants import ACCOUNTANTS, account
 from epsilometer.accounting.events import MOST, Composition
-from epsilometer.accounting.mechanism import DpSgd, UpperBound
+from epsilometer.accounting.mechanism import UpperBound
 from epsilometer.errors import EpsilometerError
 from epsilometer.neighbours import AnyNeighbours, Neighbours, Relation
 
@@ -80,7 +80,7 @@ class Budget:
         return low
 
     def _with(self, event: Any, count: int) -> tuple[Composition, UpperBound]:
-        if isinstance(event, DpSgd):
-            event, count = event.event, count * event.steps
+        if (alike := getattr(event, "dp_sgd", None)) is not None:
+            event, count = alike.event, count * alike.steps
         wanted = self._booked.plus(event, count)
         return wanted, account(wanted, self.delta, self.neighbours, self.accountant)

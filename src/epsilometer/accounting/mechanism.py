@@ -30,6 +30,11 @@ class DpSgd:
         validate.whole("steps", self.steps, least=1, most=10**8)
 
     @property
+    def dp_sgd(self) -> DpSgd:
+        """Itself: what a `Composition` of such steps alone would be."""
+        return self
+
+    @property
     def event(self) -> Any:
         """One step, as an event of dp-accounting."""
         import dp_accounting  # half a second: only when it is needed

@@ -13,7 +13,7 @@ from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.adversaries.held_out import held_out_of, read_of, require_source
 from epsilometer.adversaries.poisoning import Poison
 from epsilometer.claims import Relation
-from epsilometer.data import Dataset, FeatureDataset
+from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.subjects import Controls, Predicts, Sees, Subject, ThreatModel
 from epsilometer.training import Array, record_losses
@@ -63,7 +63,7 @@ class Backdoor(Adversary):
         return self.copies
 
     def reads(self, data: Dataset) -> dict[str, Any]:
-        shape = list((data.raw if isinstance(data, FeatureDataset) else data).shape)
+        shape = list(data.as_they_were.shape)
         return {"shape": shape, **read_of(data, self.probed)}
 
     def perturb(self, images: Array, shape: tuple[int, ...]) -> Array:
@@ -121,8 +121,9 @@ class Backdoor(Adversary):
         )  # fmt: skip
 
     def _marked(self, data: Dataset, rows: np.ndarray) -> Array:
-        if isinstance(data, FeatureDataset):
-            return data.extractor.features(self.perturb(data.raw.x[rows], data.raw.shape))
+        if data.features_by is not None:
+            images = data.as_they_were
+            return data.features_by.features(self.perturb(images.x[rows], images.shape))
         marked = np.asarray(self.perturb(data.x[rows], data.shape))
         if marked.shape != data.x[rows].shape:
             expected = f"records of shape {data.x.shape[1:]}, as they were"

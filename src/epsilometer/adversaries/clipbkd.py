@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class ClipBkd(Adversary):
         return self.copies
 
     def reads(self, data: Dataset) -> dict[str, Any]:
-        return {"starts": STARTS} if isinstance(data, FeatureDataset) else {}
+        return {} if data.features_by is None else {"starts": STARTS}
 
     def prepare(self, subject: Subject, relation: Relation, seed: np.random.SeedSequence) -> Prepared:
         rows = rows_to_poison(subject.data, self.copies, seed)
@@ -86,10 +86,10 @@ class ClipBkd(Adversary):
         )
 
     def _point(self, data: Dataset, seed: np.random.SeedSequence) -> Array:
-        if isinstance(data, FeatureDataset):
+        if data.features_by is not None:
             if self.norm is not None:
                 raise InvalidInput("norm", self.norm, "none with frozen features: an image has the norm that it has")
-            return _features_along(data, seed)
+            return _features_along(cast(FeatureDataset, data), seed)
         norm = float(np.median(np.linalg.norm(data.x, axis=1))) if self.norm is None else self.norm
         point: Array = (norm * _flattest(data)).astype(np.float32)
         return point

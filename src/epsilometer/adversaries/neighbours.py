@@ -9,7 +9,7 @@ import numpy as np
 
 from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
-from epsilometer.mechanisms import CallableMechanism, Domain, Mechanism, Sensitivity
+from epsilometer.mechanisms import Domain, Mechanism, Sensitivity
 from epsilometer.subjects.releases import as_written
 
 GAPS = (0.0, 2.0, 4.0, 7.0, 9.0, 12.0)  # between entries, in Δ/ε: what is rare tells most of choices
@@ -20,7 +20,7 @@ Pair = tuple[Any, Any]
 def candidates(mechanism: Mechanism, entries: int, epsilon: float, rng: np.random.Generator) -> list[Pair]:
     """Values that differ by the sensitivity; `epsilon` says how far apart entries have to be to matter."""
     stated = mechanism.sensitivity
-    if isinstance(mechanism, CallableMechanism) and mechanism.sensitivity is None:
+    if not mechanism.has_sensitivity:
         remedy = "give two neighbours, or a sensitivity and a norm in which to look for them"
         raise InvalidInput("neighbours", None, "what one record can change", remedy)
     entries = mechanism.domain.entries or entries

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -137,7 +137,7 @@ def _ascended(models: Sequence[Model], data: Dataset, start: Target) -> Iterator
 
     None for models that can only be asked for predictions.
     """
-    seen_through = [model for model in models if isinstance(model, Differentiable)]
+    seen_through = [cast(Differentiable, model) for model in models if hasattr(model, "input_gradients")]
     if not seen_through:
         return
     low, high = data.x.min(axis=0), data.x.max(axis=0)

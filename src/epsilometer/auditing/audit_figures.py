@@ -166,7 +166,7 @@ def _path(result: AuditResult) -> Path | None:
 def _records(result: AuditResult) -> Pictures | None:
     """What the adversary puts in beside natural records, where these are pictures."""
     data = result.plan.subject.data
-    if result.prepared is None or not isinstance(data, Dataset) or len(data.shape) < 2:
+    if result.prepared is None or len(getattr(data, "shape", ())) < 2:
         return None
     crafted = result.plan.adversary.pictured(result.plan.subject, result.prepared.arrays)
     crafted = [(label, record) for label, record in crafted if np.size(record) == data.x.shape[1]]

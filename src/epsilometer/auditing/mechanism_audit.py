@@ -86,9 +86,13 @@ def audit_mechanism(
     return run(plan, progress, executor=executor_named(executor) if isinstance(executor, str) else executor)
 
 
+def _as_mechanism(given: Any) -> Mechanism | None:
+    return given if isinstance(given, Mechanism) else None
+
+
 def _claimed(mechanism: Any, epsilon: float | None, delta: float) -> Claim:
     validate.delta(delta)
-    known = mechanism if isinstance(mechanism, Mechanism) else None
+    known = _as_mechanism(mechanism)
     if epsilon is None:
         if known is not None:
             return known.claim
@@ -105,9 +109,9 @@ def _mechanism(
     given: Any, claim: Claim, epsilon: float | None, delta: float, stated: Sensitivity | float | None
 ) -> tuple[Mechanism, str, int]:
     """The mechanism, what is wrong with it on purpose, and how many entries its values usually have."""
-    if isinstance(given, Mechanism):
-        known = MECHANISMS.get(given.name)
-        return (given, "", 1) if known is None else (given, known.fault, known.entries)
+    if (made := _as_mechanism(given)) is not None:
+        known = MECHANISMS.get(made.name)
+        return (made, "", 1) if known is None else (made, known.fault, known.entries)
     if isinstance(given, str) and ":" not in given:
         amount: Any = getattr(stated, "amount", stated)
         at = claim.epsilon_at(delta) if epsilon is None else epsilon

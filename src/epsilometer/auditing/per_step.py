@@ -24,8 +24,8 @@ from epsilometer.bounds import (
     share_refuted_in_steps,
 )
 from epsilometer.claims import Claim, Floats, StepClaim
-from epsilometer.errors import EvidenceMismatch, InvalidInput
-from epsilometer.evidence import PerStep
+from epsilometer.errors import InvalidInput
+from epsilometer.evidence import PerStep, require_evidence
 from epsilometer.neighbours import Neighbours, Relation, require_same_neighbours, sensitivity
 
 _RATES = np.concatenate([np.geomspace(1e-9, 0.1, 60), np.linspace(0.11, 0.9, 60)])  # false-positive rates to compare at
@@ -156,8 +156,7 @@ class StepBets:
         return StepClaim.of_noise(self.mechanism.noise_multiplier, neighbours)
 
     def _wealth(self, evidence: PerStep, confidence: float, direction: str) -> StepWealth:
-        if not isinstance(evidence, PerStep):
-            raise EvidenceMismatch(f"{self.name} needs scores of single steps (PerStep), got {type(evidence).__name__}")
+        require_evidence(self.name, evidence, PerStep, "scores of single steps (PerStep)")
         if direction != "higher":
             raise InvalidInput("direction", direction, "higher: a score tells what the noisy sum shows")
         return bet_on_steps(evidence, self._stated(evidence.neighbours), confidence=confidence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -19,10 +19,11 @@ from epsilometer.bounds import (
     Method,
     Sequential,
     default_method,
+    is_sequential,
     method_as_dict,
 )
 from epsilometer.bounds.named_method import Settings
-from epsilometer.claims import Claim, Floats, StepClaim
+from epsilometer.claims import Claim, Floats
 from epsilometer.deprecated import renamed_attributes
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Evidence, Trial
@@ -64,7 +65,7 @@ class Plan(Fingerprinted):
         validate.instance("promise of the subject", self.promise, Promise, promises)
         claims = "a claim such as claim_curve(recipe) or PointClaim(epsilon, delta)"
         validate.instance("claim", self.claim, Claim, claims)
-        if isinstance(self.claim, StepClaim):
+        if self.claim.of_single_steps:
             expected = "a claim about whole trainings; what is stated of steps follows from the training"
             raise InvalidInput("claim", self.claim.describe(), expected, "claim_curve(recipe) gives one")
         validate.instance("adversary", self.adversary, Adversary, "an adversary such as Gradient()")
@@ -277,9 +278,9 @@ class Plan(Fingerprinted):
 
     def is_enough(self, results: Results, count: int) -> bool:
         method = self.planned_method
-        if not isinstance(method, Sequential):
+        if not is_sequential(method):
             return False
-        return method.enough(self.evidence(results, count), self.claim, self.delta, self.confidence)
+        return cast(Sequential, method).enough(self.evidence(results, count), self.claim, self.delta, self.confidence)
 
 
 @functools.lru_cache(maxsize=2)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from epsilometer.accounting import UpperBound, epsilon_floor
 from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.verdict import Verdict, decide
-from epsilometer.bounds import ClaimTest, ExactRank, Kind, LowerBound, NoiseLimit, Sequential, largest_noise_multiplier
+from epsilometer.bounds import ClaimTest, Kind, LowerBound, NoiseLimit, is_sequential, largest_noise_multiplier
 from epsilometer.claims import Claim
 from epsilometer.errors import unknown_name
 from epsilometer.evidence import Evidence
@@ -139,12 +139,13 @@ def _noise_limit(plan: Plan, evidence: Evidence) -> NoiseLimit | None:
     None either for one run, or for a method that bets anew against every claim: its refutations need not be nested.
     """
     promise, method = plan.promise, plan.planned_method
-    reference = promise.curve(plan.relation) if promise.noise_multiplier is not None and not promise.caveat else None
-    if reference is None or not evidence.independent or isinstance(method, Sequential):
+    reference = promise.curve(plan.neighbours) if promise.noise_multiplier is not None and not promise.caveat else None
+    if reference is None or not evidence.independent or is_sequential(method):
         return None
 
-    if isinstance(method, ExactRank):
-        method = replace(method, simulations=min(method.simulations, math.ceil(LIMITING / (1.0 - plan.confidence))))
+    if hasattr(method, "simulations"):
+        fewer = min(method.simulations, math.ceil(LIMITING / (1.0 - plan.confidence)))
+        method = replace(method, simulations=fewer)  # type: ignore[type-var]
 
     def curve_of(noise_multiplier: float) -> Claim:
         other = promise.with_noise(noise_multiplier)

@@ -76,7 +76,7 @@ def largest_noise_multiplier(
     require_independent_trials("largest_noise_multiplier", evidence)
 
     chosen = ExactRank() if method is None else method
-    nested = chosen.for_family(reference) if isinstance(chosen, ExactRank) else method
+    nested = chosen.for_family(reference) if hasattr(chosen, "for_family") else method
 
     def test(sigma: float) -> ClaimTest:
         used = nested if evidence.has_scores else None

@@ -160,7 +160,7 @@ class ExactRank:
                 refuted=decisive.p_value <= priced.alpha,
                 claim=claim,
                 confidence=confidence,
-                method=self._label(direction, sums=isinstance(proof, RankSumTest)),
+                method=self._label(direction, sums=proof.of_sums),
                 kind=self.kind,
                 proof=proof,
                 claimed_tpr=float(claim.max_tpr(proof.counts.fpr, evidence.group_size)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from epsilometer.claims import Claim
 from epsilometer.evidence import Counts
@@ -74,6 +74,7 @@ class RankTest:
     p_value: float
     higher: bool = True
     ties: bool = False  # whether equal scores were put in a random order, so that the counts are of that order
+    of_sums: ClassVar[bool] = False  # or of one rank
 
     def __str__(self) -> str:
         seen = f"TPR {1 - self.counts.fnr:.3f} at FPR {self.counts.fpr:.3f}"
@@ -109,6 +110,7 @@ class RankSumTest:
     p_value: float
     higher: bool = True
     ties: bool = False
+    of_sums: ClassVar[bool] = True
 
     def __str__(self) -> str:
         at = _where(self.threshold, self.higher)

@@ -173,7 +173,7 @@ def compare(
 
     - `epsilometer compare --one-run canaries.csv --delta 1e-5 --json`
     """
-    from epsilometer.bounds import METHODS, LowerBound
+    from epsilometer.bounds import METHODS
     from epsilometer.bounds.catalogue import compare_bounds
     from epsilometer.cli.given import given
     from epsilometer.rounding import down
@@ -185,7 +185,7 @@ def compare(
     except InvalidInput as error:
         raise _as_option(error) from None
     if as_json:
-        bounds = {n: b.to_dict() if isinstance(b, LowerBound) else {"not_applicable": b} for n, b in found.items()}
+        bounds = {n: {"not_applicable": b} if isinstance(b, str) else b.to_dict() for n, b in found.items()}
         listed = {n: {**b, "assumes": METHODS[n].assumes} for n, b in bounds.items()}
         emit_json({"headline": _ADVICE, "bounds": listed, "remarks": read.remarks})
         return
@@ -194,7 +194,7 @@ def compare(
     print_table(
         ("bound", "ε", "kind", "assumes"),
         [
-            (n, down(b.epsilon), str(b.kind), METHODS[n].assumes) if isinstance(b, LowerBound) else (n, "–", "–", b)
+            (n, "–", "–", b) if isinstance(b, str) else (n, down(b.epsilon), str(b.kind), METHODS[n].assumes)
             for n, b in found.items()
         ],
         f"Lower bounds on ε at δ = {delta:g}, {confidence:g} confidence each",

@@ -134,7 +134,7 @@ def _write(path: Path, text: str) -> None:
 
 def _run(command: Sequence[str], *, other_seeds: bool, stdout: int) -> tuple[int, Monitor] | NotStarted:
     """One run of the command: its exit code, and what was recorded."""
-    from epsilometer.watching.launch.run import NotStarted, follow
+    from epsilometer.watching.launch.run import follow
     from epsilometer.watching.monitor import Monitor
     from epsilometer.watching.settings import Settings
 
@@ -157,7 +157,7 @@ def _run(command: Sequence[str], *, other_seeds: bool, stdout: int) -> tuple[int
         ended = follow(command, Path(place), Settings(canaries=0, other_seeds=other_seeds), stdout, look)
     if damage and not broken:
         monitor.failures.append(damage)
-    return ended if isinstance(ended, NotStarted) else (ended, monitor)
+    return (ended, monitor) if isinstance(ended, int) else ended
 
 
 def _with_second_run(command: Sequence[str], first: Monitor, trainings: list[list[Check]]) -> list[list[Check]]:

@@ -93,7 +93,7 @@ def watch(
 
     - `epsilometer watch --again audit --ignore sampler`
     """
-    from epsilometer.watching.launch.run import NotStarted, follow
+    from epsilometer.watching.launch.run import follow
     from epsilometer.watching.watch import validate_judging, validated
 
     if again is None and ("--" not in sys.argv or not command):
@@ -108,7 +108,7 @@ def watch(
     begun, clock = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), time.monotonic()
     with _directory(out) as directory:
         ended = follow(command, directory, settings, sys.stdout.fileno(), display.look)
-        if isinstance(ended, NotStarted):
+        if not isinstance(ended, int):
             say(f"epsilometer: {shlex.join(command)}: {ended.reason}")
             return ended.code
         display.finish(ended)

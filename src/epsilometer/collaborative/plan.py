@@ -12,11 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epsilometer import validate
-from epsilometer.claims import LARGEST_MU, Floats, GaussianClaim, Relation
+from epsilometer.claims import LARGEST_MU, Floats, GaussianClaim
 from epsilometer.collaborative.properties import Marked
 from epsilometer.collaborative.property_inference import Collaboration, Pool, play_rounds
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN, OUT, Trial
+from epsilometer.neighbours import Neighbours, Relation
 from epsilometer.runs import Preparation, Results
 from epsilometer.runs.scores import require_scores
 from epsilometer.runs.trials import OwnTrials
@@ -24,7 +25,8 @@ from epsilometer.seeds import Stream, seed_of
 from epsilometer.training import accuracy
 
 VERSION = 1  # raised whenever the same plan would give other scores
-UNIT = "participant"  # whose data worlds differ in
+UNIT = "participant"
+NEIGHBOURS = Neighbours(UNIT, Relation.REPLACE)  # all data of one are replaced
 CONTROL = int(Stream.CONTROL)  # a world of its own
 MOST_ROUNDS, MOST_TRIALS = 100_000, 100_000
 
@@ -81,7 +83,7 @@ class PropertyPlan(OwnTrials):
         if updates.level != UNIT or not updates.noise_multiplier:
             return None
         mu = 2.0 * math.sqrt(self.collaboration.rounds) / updates.noise_multiplier
-        return GaussianClaim(mu if mu <= LARGEST_MU else math.inf, Relation.REPLACE)
+        return GaussianClaim(mu if mu <= LARGEST_MU else math.inf, NEIGHBOURS.relation, UNIT)
 
     # ------------------------------------------------------------------------------------- its trials (see Trials)
     @property
@@ -100,7 +102,7 @@ class PropertyPlan(OwnTrials):
         data, collaboration = self.marked.data, self.collaboration
         return {
             "property_version": VERSION,
-            "claim": {"kind": "none", "relation": Relation.REPLACE.value, "unit": UNIT},
+            "claim": {"kind": "none", **NEIGHBOURS.to_dict()},
             "delta": 0.0,
             "data": {"name": data.name, "records": len(data), "sha256": data.fingerprint()},
             "property": {

@@ -10,8 +10,8 @@ import numpy as np
 from epsilometer import validate
 from epsilometer.accounting import UpperBound
 from epsilometer.bounds import exact_rank
-from epsilometer.claims import Relation
-from epsilometer.collaborative.plan import CONTROL, PropertyPlan
+from epsilometer.claims import GaussianClaim
+from epsilometer.collaborative.plan import CONTROL, NEIGHBOURS, PropertyPlan
 from epsilometer.collaborative.result import ByRounds, PropertyResult
 from epsilometer.evidence import IN, OUT, PairedRuns
 from epsilometer.metrics import area
@@ -49,11 +49,11 @@ def run_property(
 
 def _judged(plan: PropertyPlan, results: Results, delta: float, confidence: float) -> PropertyResult:
     without, having = plan.scores(results, OUT), plan.scores(results, IN)
-    evidence = PairedRuns(without[:, -1], having[:, -1], Relation.REPLACE)
+    evidence = PairedRuns(without[:, -1], having[:, -1], NEIGHBOURS)
     control = None
     if plan.control:
         both = plan.scores(results, CONTROL)[:, -1]
-        control = PairedRuns(both[::2], both[1::2], Relation.REPLACE)
+        control = PairedRuns(both[::2], both[1::2], NEIGHBOURS)
     promise = plan.promise
     return PropertyResult(
         plan=plan,
@@ -68,6 +68,10 @@ def _judged(plan: PropertyPlan, results: Results, delta: float, confidence: floa
         control_auc=None if control is None else control.auc(confidence),
         accuracy=float(np.mean([one[-1] for one in results.values()])),
         bound=None if promise is None else exact_rank(evidence, delta=delta, confidence=confidence),
-        theory=None if promise is None else UpperBound(promise.epsilon_at(delta), delta, promise.relation, BY, promise),
+        theory=None if promise is None else _theory(promise, delta),
         confidence=confidence,
     )
+
+
+def _theory(promise: GaussianClaim, delta: float) -> UpperBound:
+    return UpperBound(promise.epsilon_at(delta), delta, promise.relation, BY, promise, unit=promise.unit)

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from epsilometer import validate
 from epsilometer.data.selection import class_labels, select
 from epsilometer.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from epsilometer.data.features import Extractor
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +138,16 @@ class Dataset:
         for name, value in fields.items():
             object.__setattr__(made, name, value)
         return made
+
+    @property
+    def as_they_were(self) -> Dataset:
+        """The records before something frozen made features of them, if something did."""
+        return self
+
+    @property
+    def features_by(self) -> Extractor | None:
+        """What made features of the records, if something did."""
+        return None
 
     def origin(self) -> dict[str, str]:
         """What else may decide what an adversary does with the data; nothing, for plain records."""

@@ -157,6 +157,14 @@ class FeatureDataset(Dataset):
         if not np.array_equal(self.y, self.raw.y) or self.classes != self.raw.classes:
             raise InvalidInput("raw", self.raw, "the images of the same records")
 
+    @property
+    def as_they_were(self) -> Dataset:
+        return self.raw
+
+    @property
+    def features_by(self) -> Extractor:
+        return self.extractor
+
     def origin(self) -> dict[str, str]:
         return {"raw_sha256": self.raw.fingerprint(), "extractor_sha256": self.extractor.fingerprint()}
 

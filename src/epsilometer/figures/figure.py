@@ -87,9 +87,9 @@ class Drawable(ABC):
 
 
 def _values(one: Any) -> Any:
-    if isinstance(one, Figure) or is_dataclass(one):
-        kind = {"kind": one.kind} if isinstance(one, Figure) else {}
-        return kind | {field.name: _values(getattr(one, field.name)) for field in fields(one)}  # type: ignore[arg-type]
+    if is_dataclass(one):
+        kind = {"kind": one.kind} if hasattr(one, "kind") else {}
+        return kind | {field.name: _values(getattr(one, field.name)) for field in fields(one)}
     return [_values(item) for item in one] if isinstance(one, tuple | list) else one
 
 

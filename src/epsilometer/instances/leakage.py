@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import stats
@@ -89,7 +89,7 @@ class LeaveOneOut(PartOfPlan):
         insertions = [game.insert(world, seed_of(plan.seed, Stream.INSERTING, index)) for world, index in trials]
         observers = [game.observe() for _ in trials]
         plan.subject.run(insertions, Seeds(plan.seed, trials), observers)
-        seen = [one for one in observers if isinstance(one, AlongItsGradient)]
+        seen = cast(list[AlongItsGradient], observers)
         return [np.array([one.score(), float(one.right)]) for one in seen]
 
     def accepted(self, results: Mapping[Trial, Any], **remedy: str) -> dict[Trial, Floats]:

@@ -28,7 +28,7 @@ from epsilometer.runs.scores import require_scores
 from epsilometer.runs.trials import Fingerprinted, one_thread
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import DpSgdTraining, Subject
-from epsilometer.training import Array, Network, Recipe, train_many
+from epsilometer.training import Array, Recipe, train_many
 
 VERSION = 2  # raised whenever the same plan would give other numbers
 RULES = {
@@ -110,7 +110,7 @@ class InstancePlan(Fingerprinted):
         validate.real("delta", self.delta, above=0, below=1, remedy="a common choice is 1e-5")
 
     def _require_training(self) -> None:
-        if self.last_layer and (self.rule == "mean" or not isinstance(self.subject.network, Network)):
+        if self.last_layer and (self.rule == "mean" or not self.subject.network.fully_connected):
             raise InvalidInput("last_layer", True, "rule sum or individual of a fully connected network")
         recipe = self.recipe
         if not recipe.is_accounted:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from epsilometer.claims import Floats
@@ -36,8 +38,8 @@ class ClippedNorms(Watcher):
 
     def _norms(self, parameters: Array) -> Array:
         recipe, network = self._recipe, self._network
-        if self._last_layer and isinstance(network, Network):
-            return network.last_layer_norms(parameters, self._x, self._records.y)
+        if self._last_layer and network.fully_connected:
+            return cast(Network, network).last_layer_norms(parameters, self._x, self._records.y)
         return network.clipped_norms(parameters, self._x, self._records.y, recipe.clip_norm, recipe.clipping)
 
     def finish(self, parameters: Array, projections: Floats) -> None:

@@ -49,6 +49,10 @@ class CallableMechanism(Mechanism):
             require_same_neighbours("the claim", self.stated.neighbours, "the sensitivity", self.sensitivity.neighbours)
 
     @property
+    def has_sensitivity(self) -> bool:
+        return self.sensitivity is not None
+
+    @property
     def claim(self) -> Claim:
         return self.stated
 

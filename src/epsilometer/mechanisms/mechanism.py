@@ -53,6 +53,11 @@ class Mechanism(ABC):
         return Domain()
 
     @property
+    def has_sensitivity(self) -> bool:
+        """Whether it says what one record can change; a function of the user's own need not."""
+        return True
+
+    @property
     def neighbours(self) -> Neighbours:
         """Of which values it makes a promise."""
         return self.sensitivity.neighbours

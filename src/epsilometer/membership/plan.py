@@ -97,7 +97,7 @@ class MembershipPlan(Fingerprinted):
     @property
     def _network(self) -> Network | None:
         network = getattr(self.training, "network", None) if self.given is None else None
-        return network if isinstance(network, Network) else None
+        return network if getattr(network, "fully_connected", False) else None
 
     @functools.cached_property
     def reads(self) -> Readout:

@@ -15,7 +15,7 @@ from epsilometer.membership.inside import white_box, white_box_names
 from epsilometer.membership.queries import Queries
 from epsilometer.membership.signals import BLACK_BOX, MINUS_LOSS, ROBUST, black_box
 from epsilometer.registry import Registry
-from epsilometer.subjects import Sees, Subject, ThreatModel
+from epsilometer.subjects import Predicts, Subject
 from epsilometer.training import Labels, Network
 
 
@@ -104,7 +104,7 @@ READOUTS: Registry[type[Readout]] = Registry(
 
 
 def _require_classes(training: Subject, expected: str) -> None:
-    if training.grants.lacks(ThreatModel(Sees.PREDICTIONS, ())) or not isinstance(training.data, Dataset):
+    if training.offers(Predicts) is None:
         raise InvalidInput("training", training.describe(), expected)
 
 

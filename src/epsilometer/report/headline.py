@@ -47,20 +47,19 @@ class Headline:
 
 def headline_of(result: AuditResult | Judgement) -> Headline:
     """Of an audit, or of given evidence that was judged (`auditing.judge_evidence`)."""
-    from epsilometer.auditing import Judgement
-
-    if isinstance(result, Judgement):  # nothing is known of the training but its scores
-        scores = cast("Evidence", result.evidence) if result.evidence.has_scores else None
-        return headline(result.lower_bound, verdict=result.verdict, claim=result.claim, evidence=scores)
-    plan = result.plan
+    if not hasattr(result, "plan"):  # nothing is known of the training but its scores
+        found = result
+        scores = cast("Evidence", found.evidence) if found.evidence.has_scores else None
+        return headline(found.lower_bound, verdict=found.verdict, claim=found.claim, evidence=scores)
+    audit = cast("AuditResult", result)
     return headline(
-        result.lower_bound,
-        verdict=result.verdict,
-        claim=plan.claim,
-        evidence=result.evidence,
-        family=result.family_bound,
-        theory=theory_of(result.upper_bound),
-        injected=plan.subject.injected(),
+        audit.lower_bound,
+        verdict=audit.verdict,
+        claim=audit.plan.claim,
+        evidence=audit.evidence,
+        family=audit.family_bound,
+        theory=theory_of(audit.upper_bound),
+        injected=audit.plan.subject.injected(),
     )
 
 

@@ -16,7 +16,7 @@ from epsilometer.accounting import ClaimPromise, DpSgd, NoPromise, Promise, Step
 from epsilometer.claims import Claim, Floats
 from epsilometer.errors import EpsilometerError, InvalidInput, one_line
 from epsilometer.isolation import Isolation
-from epsilometer.mechanisms import CallableMechanism, Gaussian, Mechanism
+from epsilometer.mechanisms import Gaussian, Mechanism
 from epsilometer.mechanisms.callables import as_rows
 from epsilometer.neighbours import Neighbours, Relation, require_same_neighbours, sensitivity
 from epsilometer.subjects.access import Access, Controls, Sees
@@ -90,7 +90,7 @@ class Releases(Subject, DrawsReleases):
 
     def _require_neighbours(self, one: Any, other: Any) -> None:
         mechanism = self.released
-        if isinstance(mechanism, CallableMechanism) and mechanism.sensitivity is None:
+        if not mechanism.has_sensitivity:
             require_data_sets(one, other, mechanism.neighbours)
             return
         values = (mechanism.accept(value) for value in (one, other))

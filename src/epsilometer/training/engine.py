@@ -132,7 +132,7 @@ def _check_trial(
 ) -> None:
     if not recipe.is_accounted and watcher.inserted is not None:
         raise InvalidInput("sampling", recipe.sampling, "poisson or full for an inserted gradient, which tosses a coin")
-    if backend == "compiled" and not isinstance(network, Network):
+    if backend == "compiled" and not network.fully_connected:
         raise InvalidInput("backend", backend, "auto or portable for a torch module")
     records = len(data)
     if watcher.rows is not None:

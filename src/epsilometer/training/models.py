@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,7 @@ class Network:
     650
     """
 
+    fully_connected: ClassVar[bool] = True  # so that its layers are known one by one
     widths: tuple[int, ...]
     activation: str = "relu"
     loss: str = "cross-entropy"

@@ -17,7 +17,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -88,6 +88,7 @@ FormedCombination = Sequence[tuple[Floats, FormedGradients]]
 class ModuleNetwork:
     """A torch module as a function of one flat parameter vector; the counterpart of `Network`."""
 
+    fully_connected: ClassVar[bool] = False
     factory: Factory
     features: int
     classes: int

@@ -77,6 +77,15 @@ class Step:
     clip_norm: float
     noise: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
+    def packed(self) -> dict[str, Any]:
+        """What is written otherwise than as it is."""
+        return {
+            "canaries": len(self.scores),
+            "scores": _packed(self.scores),
+            "noise": _packed(self.noise),
+            "coins": _text(np.packbits(self.coins).tobytes()),
+        }
+
 
 @dataclass(frozen=True)
 class NotAudited:
@@ -94,6 +103,10 @@ class Told:
     kind: ClassVar[str] = "facts"
     training: int
     facts: Facts
+
+    def packed(self) -> dict[str, Any]:
+        """What is written otherwise than as it is."""
+        return {"facts": self.facts.to_dict()}
 
 
 @dataclass(frozen=True)
@@ -178,14 +191,8 @@ def encode(record: Record) -> bytes:
     >>> decode(encode(NotAudited(1, "why")))
     NotAudited(training=1, reason='why')
     """
-    content = asdict(record)
-    if isinstance(record, Told):
-        content["facts"] = record.facts.to_dict()
-    if isinstance(record, Step):
-        content["canaries"] = len(record.scores)
-        content["scores"], content["noise"] = _packed(record.scores), _packed(record.noise)
-        content["coins"] = _text(np.packbits(record.coins).tobytes())
-    return json.dumps({"kind": record.kind, **content}).encode() + b"\n"
+    packed = record.packed() if hasattr(record, "packed") else {}
+    return json.dumps({"kind": record.kind, **asdict(record), **packed}).encode() + b"\n"
 
 
 def decode(line: bytes) -> Record:

@@ -40,8 +40,7 @@ class PrivateErm(ABC):
     relation: ClassVar[Relation] = Relation.REPLACE
 
     def __post_init__(self) -> None:
-        if not isinstance(self.problem, Problem):
-            raise InvalidInput("problem", self.problem, "a Problem(loss, regularisation)")
+        validate.instance("problem", self.problem, Problem, "a Problem(loss, regularisation)")
         validate.real("epsilon", self.epsilon, above=0)
         validate.delta(self.delta)
 

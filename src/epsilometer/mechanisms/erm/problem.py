@@ -39,8 +39,7 @@ class Problem:
     intercept: float = 0.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.loss, Loss):
-            raise InvalidInput("loss", self.loss, "a loss such as Logistic()")
+        validate.instance("loss", self.loss, Loss, "a loss such as Logistic()")
         validate.real("regularisation", self.regularisation, above=0, below=LARGEST, closed="[")
         remedy = "it is known beforehand, and records are clipped to it"
         validate.real("data_norm", self.data_norm, above=0, below=LARGEST, remedy=remedy)

@@ -65,7 +65,7 @@ def saturated_pair(problem: Problem, records: int) -> Neighbours:
     >>> bool(moved > 0.9 * private.sensitivity(2000))
     True
     """
-    if not isinstance(problem.loss, Logistic) or problem.intercept:
+    if problem.loss.name != Logistic.name or problem.intercept:
         raise InvalidInput("problem", problem.loss.name, "the logistic loss without intercept", "use lone_pair")
     n = validate.whole("records", records, least=2)
     norm, best = problem.data_norm, (0.0, 1.0, 0.0)

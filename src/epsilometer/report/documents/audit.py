@@ -22,6 +22,7 @@ class ClaimPart(TypedDict):
     epsilon: Annotated[Number, "at `delta`"]
     delta: Annotated[float, "at which ε is stated"]
     relation: Annotated[str, "neighbours: add-remove, replace or zero-out"]
+    unit: NotRequired[Annotated[str, "in what neighbours differ, if not in a record"]]
     name: NotRequired[Annotated[str, "of a curve"]]
     points: NotRequired[Annotated[int, "of a curve"]]
     sha256: NotRequired[Annotated[str, "of a curve's points"]]

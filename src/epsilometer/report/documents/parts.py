@@ -78,11 +78,12 @@ class LowerBoundPart(ProofPart):
     delta: Annotated[float, "at which it holds"]
     confidence: Annotated[float, "with which it holds"]
     relation: Annotated[str, "neighbours: add-remove, replace or zero-out"]
+    unit: Annotated[str, "in what neighbours differ: a record, a user, or another word"]
     method: Annotated[str, "by which it was found"]
     kind: Annotated[
         Literal["certified", "family", "credible", "estimate"], "how much it shows; only certified ones refute"
     ]
-    group_size: Annotated[int, "records in which neighbours differ"]
+    group_size: Annotated[int, "units in which the worlds differ"]
 
 
 class UpperBoundPart(TypedDict):
@@ -91,6 +92,7 @@ class UpperBoundPart(TypedDict):
     epsilon: Annotated[Number, "the mechanism is (ε, δ)-DP"]
     delta: Annotated[float, "at which it holds"]
     relation: Annotated[str, "neighbours: add-remove, replace or zero-out"]
+    unit: Annotated[str, "in what neighbours differ: a record, a user, or another word"]
     accountant: Annotated[str, "whose proof it is"]
     mechanism: Annotated[Settings, "for which it was computed"]
     caveat: Annotated[str, "what it needs beyond that; empty if nothing"]

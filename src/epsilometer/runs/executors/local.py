@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from epsilometer import validate
 from epsilometer.errors import EpsilometerError, InvalidInput
@@ -149,8 +149,7 @@ class _Pool:
         if isinstance(message, Exception):
             self._retry(task, str(message))
             return None
-        assert isinstance(message, Played)
-        return message
+        return cast(Played, message)
 
     def _end_late_ones(self) -> None:
         """A training that hangs, or a process that somebody stopped, is not waited for without end."""
