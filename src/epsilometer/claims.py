@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.deprecated import moved
 from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.figures import Curve, Drawable, TradeOff
@@ -30,7 +31,6 @@ __all__ = [
 ]  # fmt: skip
 __getattr__ = moved(__name__, {"require_same_relation": "epsilometer.neighbours:require_same_neighbours"})
 
-Floats = NDArray[np.float64]
 LARGEST_EXPONENT = 700.0  # e to that is a number yet
 _SHOWN = np.unique(np.concatenate([[0.0], np.geomspace(1e-4, 1e-2, 13), np.linspace(0.02, 1.0, 50)]))  # in pictures
 LARGEST_MU = 1e7  # beyond it ε is over 5e13, and double precision ends

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from epsilometer import metrics, validate
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.errors import EvidenceMismatch, InvalidInput
 from epsilometer.figures import Drawable, ScoreHistograms
 from epsilometer.metrics import Interval, TruePositives

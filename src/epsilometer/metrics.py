@@ -9,13 +9,11 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
+from epsilometer.arrays import Floats
 from epsilometer.bounds import StepProcess, bet_on_steps
 from epsilometer.bounds.step_bets import Bet, right_among, right_so_far, tuned
 from epsilometer.bounds.step_process import LIMITING, SLOTS
-from epsilometer.claims import Floats, GaussianClaim, Relation, StepClaim
+from epsilometer.claims import GaussianClaim, Relation, StepClaim
 from epsilometer.errors import EvidenceMismatch, InvalidInput, NeighboursMismatch
 from epsilometer.evidence import PerStep
 

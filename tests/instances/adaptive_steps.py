@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, stats
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.instances import Batches, StepMoments, mean_rule, paired, sensitivity_distribution
 
 GRADIENTS = np.array([1.0, 0.9, 0.8, -0.2, -1.0, 0.7])  # clipped to 1; of one parameter, so that truth is an integral

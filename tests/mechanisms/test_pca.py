@@ -10,8 +10,8 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from scipy import stats
 
 from epsilometer.accounting import Composition, DpSgd, account
+from epsilometer.arrays import Floats
 from epsilometer.auditing import Outcome, audit_mechanism, parse_spec
-from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms import CallableMechanism, DpPca, mechanism_named
 from epsilometer.mechanisms.pca import normalised

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.watching.facts import Facts, Steps
-from epsilometer.watching.privatizer import Coins, Floats, Ledger, Privatizer, Stated
+from epsilometer.watching.privatizer import Coins, Ledger, Privatizer, Stated
 from epsilometer.watching.recording import Ended, MadePrivate, NotAudited, Record, Step, Told
 from epsilometer.watching.settings import Settings
 from epsilometer.watching.training import Trainings

@@ -16,7 +16,7 @@ import numpy as np
 
 from epsilometer import validate
 from epsilometer.accounting.mechanism import DpSgd
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
 
 MOST = 10**8  # times that a part may be repeated

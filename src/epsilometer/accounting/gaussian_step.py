@@ -10,7 +10,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType, GaussianPrivacyLoss
 
 from epsilometer.accounting.mechanism import DpSgd
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 
 
 class _Loss(GaussianPrivacyLoss):  # type: ignore[misc]

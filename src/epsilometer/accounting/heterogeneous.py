@@ -16,7 +16,8 @@ from epsilometer.accounting.moments import LARGEST_LAMBDA
 from epsilometer.accounting.pld import LARGEST_EPSILON
 from epsilometer.accounting.rdp import ORDERS
 from epsilometer.accounting.renyi import log_moment
-from epsilometer.claims import CurveClaim, Floats, GaussianClaim
+from epsilometer.arrays import Floats
+from epsilometer.claims import CurveClaim, GaussianClaim
 from epsilometer.errors import InvalidInput
 from epsilometer.neighbours import AnyNeighbours, Neighbours, Relation
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from epsilometer import validate
 from epsilometer.accounting.mechanism import DpSgd
-from epsilometer.claims import LARGEST_MU, CurveClaim, Floats, GaussianClaim
+from epsilometer.arrays import Floats
+from epsilometer.claims import LARGEST_MU, CurveClaim, GaussianClaim
 from epsilometer.neighbours import AnyNeighbours, Neighbours, Relation, sensitivity
 
 if TYPE_CHECKING:

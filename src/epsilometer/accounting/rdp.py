@@ -10,7 +10,8 @@ import numpy as np
 
 from epsilometer.accounting.mechanism import DpSgd
 from epsilometer.accounting.renyi import log_moment
-from epsilometer.claims import Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Relation
 
 # The orders that Opacus and dp-accounting use; every set of orders gives a valid bound.
 ORDERS = np.array([1 + x / 10 for x in range(1, 110)] + [float(a) for a in range(12, 64)] + [128.0, 256.0, 512.0])

@@ -18,7 +18,8 @@ import numpy as np
 from scipy import special
 
 from epsilometer import validate
-from epsilometer.claims import CurveClaim, Floats
+from epsilometer.arrays import Floats
+from epsilometer.claims import CurveClaim
 from epsilometer.errors import InvalidInput
 from epsilometer.neighbours import AnyNeighbours, Neighbours, Relation
 

@@ -13,7 +13,8 @@ from epsilometer.adversaries.held_out import held_out_of
 from epsilometer.adversaries.intermediate import Intermediate
 from epsilometer.adversaries.static_poison import STRIDE
 from epsilometer.adversaries.target import Target
-from epsilometer.claims import Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Relation
 from epsilometer.evidence import IN
 from epsilometer.subjects import Controls, Insertion, KnowsNetwork, KnowsRecipe, Predicts, Sees, Subject, ThreatModel
 from epsilometer.training import Array, Labels, ModuleNetwork, Network, Recipe, record_losses

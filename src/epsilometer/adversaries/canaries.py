@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from epsilometer import validate
 from epsilometer.adversaries.final_model import FinalOutputs
 from epsilometer.adversaries.game import Adversary, Game, Prepared
-from epsilometer.claims import Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Relation
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import Coins, OneRun
 from epsilometer.subjects import (

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.adversaries.logistic import fitted_logistic
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 
 BINS = 64  # of a column
 MOST_ENTRIES, WITH_LAST_BITS = 64, 4  # of a release that are looked at one by one

@@ -15,7 +15,8 @@ from epsilometer import validate
 from epsilometer.adversaries.density_ratio import Table, cell_scores, fit_ratio, last_bit_scores, of_width, ratio_scores
 from epsilometer.adversaries.game import Adversary, Game, Prepared, drawn_games, two_worlds
 from epsilometer.adversaries.neighbours import Pair, candidates
-from epsilometer.claims import Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Relation
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.subjects import Controls, DrawsReleases, Observer, Sees, Subject, ThreatModel
 

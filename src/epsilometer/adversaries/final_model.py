@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.data import Dataset, RegressionData
 from epsilometer.subjects import Model, Observer
 from epsilometer.training import Array

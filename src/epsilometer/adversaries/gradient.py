@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from epsilometer import validate
 from epsilometer.accounting.renyi import log_mixture
 from epsilometer.adversaries.game import Adversary, Game, Prepared
-from epsilometer.claims import Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Relation
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import IN
 from epsilometer.subjects import (

@@ -12,8 +12,9 @@ from epsilometer import validate
 from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.adversaries.gradient import absence, quietest
 from epsilometer.adversaries.malicious_dataset import malicious, unlearnable
+from epsilometer.arrays import Floats
 from epsilometer.bounds import MOST_CANARIES
-from epsilometer.claims import Floats, Relation
+from epsilometer.claims import Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Coins, PerStep
 from epsilometer.subjects import (

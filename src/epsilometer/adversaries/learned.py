@@ -20,7 +20,8 @@ from epsilometer.adversaries.clipbkd import ClipBkd
 from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
 from epsilometer.adversaries.logistic import fitted_logistic
 from epsilometer.adversaries.target import Target, chosen_target, natural_row
-from epsilometer.claims import Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Relation
 from epsilometer.data import SUFFIXES, OwnRecord
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import IN, OUT

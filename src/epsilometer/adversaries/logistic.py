@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 
 PENALTIES, FOLDS, NEWTON_STEPS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0), 5, 15
 

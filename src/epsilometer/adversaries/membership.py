@@ -10,7 +10,8 @@ import numpy as np
 from epsilometer import validate
 from epsilometer.adversaries.final_model import FinalOutputs
 from epsilometer.adversaries.game import Adversary, Game, Prepared
-from epsilometer.claims import Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Coins, OneRun
 from epsilometer.subjects import Insertion, Predicts, Sees, Subject, ThreatModel

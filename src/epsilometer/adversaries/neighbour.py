@@ -11,7 +11,8 @@ import numpy as np
 from epsilometer import validate
 from epsilometer.adversaries.final_model import identity
 from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
-from epsilometer.claims import Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Relation
 from epsilometer.data import RegressionData
 from epsilometer.errors import InvalidInput
 from epsilometer.subjects import Controls, KnowsErm, Observer, Sees, Subject, ThreatModel

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms import Domain, Mechanism, Sensitivity
 from epsilometer.subjects.releases import as_written

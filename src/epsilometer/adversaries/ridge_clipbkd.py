@@ -10,7 +10,8 @@ import numpy as np
 
 from epsilometer.adversaries.final_model import identity
 from epsilometer.adversaries.game import Adversary, Game, Prepared, two_worlds
-from epsilometer.claims import Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Relation
 from epsilometer.mechanisms import craft_poison
 from epsilometer.subjects import Controls, KnowsRidge, Observer, Sees, Subject, ThreatModel
 

@@ -11,7 +11,8 @@ from scipy import special
 
 from epsilometer import validate
 from epsilometer.adversaries.game import Adversary, Game, Prepared, TwoWorlds
-from epsilometer.claims import Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.subjects import Controls, Insertion, KnowsRecipe, Observer, Sees, Subject, ThreatModel, WhiteModel

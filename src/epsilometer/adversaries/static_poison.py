@@ -14,7 +14,8 @@ from epsilometer.adversaries.crafted_once import remembered
 from epsilometer.adversaries.game import Adversary, Game, Prepared
 from epsilometer.adversaries.held_out import held_out_of, read_of, require_source
 from epsilometer.adversaries.target import Target, final_loss, natural_target
-from epsilometer.claims import Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Relation
 from epsilometer.data import Dataset
 from epsilometer.subjects import Controls, Differentiable, Model, Predicts, Sees, Subject, ThreatModel
 from epsilometer.training import Array, record_losses

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from epsilometer.arrays import Floats
 from epsilometer.auditing.part import PartOfPlan
 from epsilometer.bounds import ExactRank
-from epsilometer.claims import Floats, PointClaim
+from epsilometer.claims import PointClaim
 from epsilometer.errors import EpsilometerError
 from epsilometer.evidence import IN, OUT, Trial
 from epsilometer.runs.executors.child import isolated

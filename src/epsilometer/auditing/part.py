@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from epsilometer.arrays import Floats
 from epsilometer.auditing.plan import Plan
-from epsilometer.claims import Floats
 from epsilometer.evidence import Trial
 from epsilometer.isolation import Isolation
 from epsilometer.runs.trials import Fingerprinted, Preparation, Results

@@ -10,6 +10,7 @@ import numpy as np
 
 from epsilometer import validate
 from epsilometer.accounting import DpSgd, curve, epsilon_floor
+from epsilometer.arrays import Floats
 from epsilometer.bounds import (
     METHODS,
     ClaimTest,
@@ -23,7 +24,7 @@ from epsilometer.bounds import (
     gaussian_strength_limit,
     share_refuted_in_steps,
 )
-from epsilometer.claims import Claim, Floats, StepClaim
+from epsilometer.claims import Claim, StepClaim
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PerStep, require_evidence
 from epsilometer.neighbours import Neighbours, Relation, require_same_neighbours, sensitivity

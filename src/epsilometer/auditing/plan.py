@@ -13,6 +13,7 @@ import epsilometer.auditing.per_step  # noqa: F401  it registers its methods
 from epsilometer import validate
 from epsilometer.accounting import ACCOUNTANTS, DpSgd, Promise, UpperBound
 from epsilometer.adversaries import ADVERSARIES, Adversary, Game
+from epsilometer.arrays import Floats
 from epsilometer.bounds import (
     METHODS,
     LowerBound,
@@ -23,7 +24,7 @@ from epsilometer.bounds import (
     method_as_dict,
 )
 from epsilometer.bounds.named_method import Settings
-from epsilometer.claims import Claim, Floats
+from epsilometer.claims import Claim
 from epsilometer.deprecated import renamed_attributes
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Evidence, Trial

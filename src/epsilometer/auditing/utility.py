@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from epsilometer.arrays import Floats
 from epsilometer.auditing.part import PartOfPlan
 from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.runner import AuditResult
-from epsilometer.claims import Floats
 from epsilometer.data import DATASETS, Dataset, load
 from epsilometer.data import Progress as Downloading
 from epsilometer.data.request import TEST

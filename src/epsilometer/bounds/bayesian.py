@@ -9,11 +9,11 @@ import numpy as np
 from scipy import special
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.bounds.clopper_pearson import error_pairs, require_independent_trials
 from epsilometer.bounds.rates import epsilon_from_rates
 from epsilometer.bounds.result import ErrorPair, Kind, LowerBound
 from epsilometer.bounds.thresholds import Split, ThresholdStrategy
-from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, PairedRuns
 

@@ -9,13 +9,14 @@ from typing import ClassVar, TypeVar, cast
 import numpy as np
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.bounds.method import MEANING, require_method_input
 from epsilometer.bounds.rates import epsilon_from_rates, gaussian_strength
 from epsilometer.bounds.result import ClaimTest, ErrorPair, Kind, LowerBound
 from epsilometer.bounds.simulated_audits import share_refuted
 from epsilometer.bounds.thresholds import Objective, ThresholdStrategy, UnionBound, certified_pair
 from epsilometer.bounds.ties import Draws
-from epsilometer.claims import Claim, Floats
+from epsilometer.claims import Claim
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, PairedRuns, require_evidence
 from epsilometer.neighbours import require_same_neighbours

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.bounds.result import Kind, LowerBound
-from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import require_evidence
 from epsilometer.neighbours import RECORD, AnyNeighbours, Relation, SpeaksOfNeighbours

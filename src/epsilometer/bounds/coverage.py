@@ -16,11 +16,12 @@ import numpy as np
 from scipy import special
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.bounds.catalogue import bound_named
 from epsilometer.bounds.methods import METHODS
 from epsilometer.bounds.named_method import Settings
 from epsilometer.bounds.result import Kind
-from epsilometer.claims import Floats, PointClaim
+from epsilometer.claims import PointClaim
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import OneRun, PairedRuns
 from epsilometer.figures import AlarmRate, FalseAlarms

@@ -25,12 +25,13 @@ from numpy.typing import NDArray
 from scipy import special
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.bounds.method import MEANING, OneWay, best_reading, require_method_input, strongest
 from epsilometer.bounds.rank_pairs import Family, Points, Single, rank_grid
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
 from epsilometer.bounds.simulated_audits import share_refuted
 from epsilometer.bounds.ties import Draws, Shuffles
-from epsilometer.claims import Claim, Floats
+from epsilometer.claims import Claim
 from epsilometer.evidence import PairedRuns
 from epsilometer.neighbours import require_same_neighbours
 

@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.bounds.method import MEANING, OneWay, best_reading, require_method_input, strongest
 from epsilometer.bounds.rank_pairs import (
     Family,
@@ -32,7 +33,7 @@ from epsilometer.bounds.result import ClaimTest, Kind, LowerBound, RankSumTest, 
 from epsilometer.bounds.simulation import most_hits
 from epsilometer.bounds.simulation import p_value as simulated_p_value
 from epsilometer.bounds.ties import break_ties
-from epsilometer.claims import Claim, Floats
+from epsilometer.claims import Claim
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, PairedRuns
 from epsilometer.neighbours import require_same_neighbours

@@ -20,8 +20,8 @@ import numpy as np
 from scipy import special
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.bounds.noise_process import SMALLER, SMALLER_SHARES
-from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.noise_sample import GRIDS, LEVELS, NEAR, NoiseSample
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.bounds.result import Guesses, Kind, LowerBound
-from epsilometer.claims import Floats, PointClaim
+from epsilometer.claims import PointClaim
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import OneRun, require_evidence
 

@@ -20,8 +20,9 @@ from typing import Protocol
 import numpy as np
 from scipy import special
 
+from epsilometer.arrays import Floats
 from epsilometer.bounds.rates import epsilon_from_rates
-from epsilometer.claims import Claim, Floats, group_max_tpr
+from epsilometer.claims import Claim, group_max_tpr
 from epsilometer.evidence import PairedRuns
 
 # What is integrated grows with the rate. So the sum of each cell's probability times the value at its upper end is

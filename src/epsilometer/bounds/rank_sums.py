@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from epsilometer.claims import Claim, CurveClaim, Floats, GaussianClaim, PointClaim
+from epsilometer.arrays import Floats
+from epsilometer.claims import Claim, CurveClaim, GaussianClaim, PointClaim
 from epsilometer.evidence import PairedRuns
 
 Integers = NDArray[np.int64]

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from epsilometer import validate
-from epsilometer.claims import Floats, group_max_tpr
+from epsilometer.arrays import Floats
+from epsilometer.claims import group_max_tpr
 from epsilometer.errors import InvalidInput
 
 

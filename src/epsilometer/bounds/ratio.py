@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from epsilometer.arrays import Floats
 from epsilometer.bounds.bayesian import one_test
 from epsilometer.bounds.result import Kind, LowerBound
 from epsilometer.bounds.thresholds import ThresholdStrategy
-from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, PairedRuns
 

@@ -10,11 +10,11 @@ import numpy as np
 from scipy import special
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.bounds.rank_pairs import order_statistics, rank_grid
 from epsilometer.bounds.result import ErrorPair, Kind
 from epsilometer.bounds.simulation import most_hits
 from epsilometer.bounds.thresholds import DrawsNothing, Objective
-from epsilometer.claims import Floats
 from epsilometer.evidence import Counts, PairedRuns
 
 MOST_RANKS = 64  # ranks between those get the limit of the next

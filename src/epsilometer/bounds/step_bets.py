@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from epsilometer.claims import LARGEST_MU, Floats, GaussianClaim
+from epsilometer.arrays import Floats
+from epsilometer.claims import LARGEST_MU, GaussianClaim
 
 RightCounts = NDArray[np.uint16]
 LEAST = 1e-12  # of d: a claim that promises more is tested as if it promised this

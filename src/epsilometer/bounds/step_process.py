@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.bounds.step_bets import FINE, Bet, RightCounts, right_so_far, tuned
-from epsilometer.claims import LARGEST_MU, Claim, Floats, GaussianClaim, StepClaim
+from epsilometer.claims import LARGEST_MU, Claim, GaussianClaim, StepClaim
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PerStep, as_coins, as_scores
 from epsilometer.neighbours import require_same_neighbours

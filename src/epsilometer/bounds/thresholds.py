@@ -13,11 +13,11 @@ from typing import ClassVar, Protocol, Self
 import numpy as np
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.bounds.rank_pairs import rank_grid
 from epsilometer.bounds.rates import upper_limit
 from epsilometer.bounds.result import ErrorPair, Kind
 from epsilometer.bounds.ties import Draws, Shuffles
-from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, PairedRuns
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilometer.arrays import Floats
 from epsilometer.bounds.simulation import rng_for
-from epsilometer.claims import Floats
 from epsilometer.evidence import PairedRuns
 
 DRAWS, NEEDED = 15, 10

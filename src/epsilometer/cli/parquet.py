@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.cli.columns import Columns, find_columns
 from epsilometer.cli.scores import missing_world
 from epsilometer.errors import InvalidInput

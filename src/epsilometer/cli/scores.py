@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer import validate
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.cli.columns import Columns, find_columns
 from epsilometer.errors import InvalidInput
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
-from epsilometer.metrics import Floats
 from epsilometer.training import Array, Network
 
 _SHRINKAGE = 0.1  # of correlations: rehearsals are few beside what is looked at

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epsilometer import validate
-from epsilometer.claims import LARGEST_MU, Floats, GaussianClaim
+from epsilometer.arrays import Floats
+from epsilometer.claims import LARGEST_MU, GaussianClaim
 from epsilometer.collaborative.properties import Marked
 from epsilometer.collaborative.property_inference import Collaboration, Pool, play_rounds
 from epsilometer.errors import InvalidInput

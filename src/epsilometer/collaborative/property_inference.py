@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.collaborative.classifier import UpdateClassifier, common_direction, update_features
 from epsilometer.collaborative.updates import Updates
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
-from epsilometer.metrics import Floats, Interval, area
+from epsilometer.metrics import Interval, area
 from epsilometer.training import Array, Network
 
 _Flags = NDArray[np.bool_]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput, unknown_name
-from epsilometer.metrics import Floats
 from epsilometer.training import Array, Labels, Network
 
 LEVELS = {

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from epsilometer.claims import Floats
-from epsilometer.mechanisms.regression import bounded_records
+from epsilometer.arrays import Floats
+from epsilometer.bounded_records import bounded_records
 
 
 @dataclass(frozen=True, eq=False)

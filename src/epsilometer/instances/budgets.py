@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from epsilometer.accounting import converted
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.instances.paths import Paths
 
 ORDERS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0)

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import special
 
 from epsilometer import validate
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
 
 DIRECTIONS = {

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.instances.composition import Step
 from epsilometer.instances.moments import Levels
 from epsilometer.instances.paths import Paths

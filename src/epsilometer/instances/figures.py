@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.figures import Distribution, Figure, Level, Lines, Pictures, Series
 from epsilometer.figures.figure import number
 

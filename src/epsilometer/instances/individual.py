@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from epsilometer import validate
 from epsilometer.accounting import Composition, DpSgd, account, converted
-from epsilometer.claims import Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.instances.moments import LEVELS, StepMoments
 

@@ -11,10 +11,10 @@ from scipy import stats
 
 from epsilometer import validate
 from epsilometer.adversaries.record_gradient import AlongItsGradient, RecordGradient
+from epsilometer.arrays import Floats
 from epsilometer.auditing import Plan, claim_curve
 from epsilometer.auditing.part import PartOfPlan
 from epsilometer.bounds import LowerBound
-from epsilometer.claims import Floats
 from epsilometer.evidence import IN, OUT, Trial
 from epsilometer.instances.result import InstanceResult
 from epsilometer.rounding import down, up

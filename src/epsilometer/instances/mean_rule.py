@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.instances.moments import StepMoments
 from epsilometer.instances.monte_carlo import log_mean_limit
 

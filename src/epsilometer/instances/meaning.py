@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epsilometer import validate
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 
 CANDIDATES = 100  # an attacker who sees nothing names the record once in so many times
 UNLEARNED = 1.0  # ε up to which a model may pass for one that never saw the record

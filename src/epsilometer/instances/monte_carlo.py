@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from epsilometer import validate
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 
 _BISECTIONS = 60
 

@@ -25,7 +25,7 @@ import numpy as np
 from scipy import special
 
 from epsilometer.accounting import converted
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 
 Paths = Callable[[float], Floats]  # order → Σ_t ln M_t of each training: trainings × records
 ORDERS = (*range(2, 17), 18, 20, 22, 24, 28, 32, 40, 48, 64, 96, 128, 192, 256)  # a, of moments of steps

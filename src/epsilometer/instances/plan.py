@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from epsilometer import validate
 from epsilometer.accounting import UpperBound, account
-from epsilometer.claims import Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.evidence import IN, Trial

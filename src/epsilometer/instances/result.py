@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from epsilometer.accounting import UpperBound, converted
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN
 from epsilometer.instances import composition

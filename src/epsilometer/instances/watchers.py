@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.data import Dataset
 from epsilometer.training import Array, ModuleNetwork, Network, Recipe, Watcher, record_losses
 from epsilometer.training.sampling import sample

@@ -1,5 +1,6 @@
 """Private mechanisms whose leak is known in closed form: what an audit measures can be checked against the truth."""
 
+from epsilometer.bounded_records import example_records
 from epsilometer.mechanisms.above_threshold import AboveThreshold
 from epsilometer.mechanisms.callables import CallableMechanism
 from epsilometer.mechanisms.catalogue import MECHANISMS, NamedMechanism, mechanism_named
@@ -11,7 +12,6 @@ from epsilometer.mechanisms.mechanism import Domain, Mechanism
 from epsilometer.mechanisms.noisy_max import ReportNoisyMax
 from epsilometer.mechanisms.pca import DpPca
 from epsilometer.mechanisms.randomized_response import RandomizedResponse
-from epsilometer.mechanisms.regression import example_records
 from epsilometer.mechanisms.ridge import PrivateRidge, norm_limit, paper_sensitivity, proved_sensitivity
 from epsilometer.mechanisms.ridge_poison import RidgePoison, craft_poison, midpoint_epsilon
 from epsilometer.mechanisms.sensitivity import NORMS, Sensitivity

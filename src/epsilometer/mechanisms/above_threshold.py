@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from epsilometer import validate
-from epsilometer.claims import Floats, PointClaim
+from epsilometer.arrays import Floats
+from epsilometer.claims import PointClaim
 from epsilometer.mechanisms.mechanism import Mechanism, positive_epsilon
 from epsilometer.mechanisms.sensitivity import UNIT, Sensitivity, numbers
 

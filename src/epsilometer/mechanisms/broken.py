@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from epsilometer.claims import Floats, PointClaim
+from epsilometer.arrays import Floats
+from epsilometer.claims import PointClaim
 from epsilometer.mechanisms.exponential import Exponential
 from epsilometer.mechanisms.laplace import Laplace
 from epsilometer.mechanisms.mechanism import Domain, Mechanism, on_grid, positive_epsilon

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.mechanisms.above_threshold import AboveThreshold
 from epsilometer.mechanisms.mechanism import on_grid
 

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from epsilometer import validate
-from epsilometer.claims import CurveClaim, Floats, Neighbours
+from epsilometer.arrays import Floats
+from epsilometer.claims import CurveClaim, Neighbours
 from epsilometer.mechanisms.mechanism import Mechanism, positive_epsilon, profile
 from epsilometer.mechanisms.sensitivity import UNIT, Sensitivity, numbers
 

@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from epsilometer import validate
-from epsilometer.claims import Floats, GaussianClaim
+from epsilometer.arrays import Floats
+from epsilometer.claims import GaussianClaim
 from epsilometer.mechanisms.mechanism import Mechanism, on_grid
 from epsilometer.mechanisms.sensitivity import UNIT, Sensitivity
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from epsilometer import validate
-from epsilometer.claims import Claim, Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Claim, Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.gaussian import Gaussian
 from epsilometer.mechanisms.laplace import Laplace

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from epsilometer.claims import CurveClaim, Floats
+from epsilometer.arrays import Floats
+from epsilometer.claims import CurveClaim
 from epsilometer.mechanisms.mechanism import Mechanism, on_grid, positive_epsilon, profile
 from epsilometer.mechanisms.sensitivity import UNIT, Sensitivity
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer import validate
-from epsilometer.claims import Claim, CurveClaim, Floats
+from epsilometer.arrays import Floats
+from epsilometer.claims import Claim, CurveClaim
 from epsilometer.mechanisms.sensitivity import Sensitivity, numbers
 from epsilometer.neighbours import Neighbours, Relation
 

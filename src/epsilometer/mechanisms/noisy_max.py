@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from epsilometer.claims import Floats, PointClaim
+from epsilometer.arrays import Floats
+from epsilometer.claims import PointClaim
 from epsilometer.errors import unknown_name
 from epsilometer.mechanisms.mechanism import Mechanism, positive_epsilon
 from epsilometer.mechanisms.sensitivity import UNIT, Sensitivity, numbers

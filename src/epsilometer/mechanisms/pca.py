@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from epsilometer import validate
 from epsilometer.accounting import DpSgd, curve
-from epsilometer.claims import Claim, Floats, GaussianClaim
+from epsilometer.arrays import Floats
+from epsilometer.claims import Claim, GaussianClaim
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.gaussian import Gaussian
 from epsilometer.mechanisms.mechanism import Mechanism

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer import validate
-from epsilometer.claims import CurveClaim, Floats
+from epsilometer.arrays import Floats
+from epsilometer.claims import CurveClaim
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.mechanism import Domain, Mechanism, positive_epsilon
 from epsilometer.mechanisms.sensitivity import RECORD, Sensitivity, numbers

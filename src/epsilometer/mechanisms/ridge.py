@@ -25,9 +25,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epsilometer import validate
-from epsilometer.claims import Floats, GaussianClaim, Relation
+from epsilometer.arrays import Floats
+from epsilometer.bounded_records import bounded_records
+from epsilometer.claims import GaussianClaim, Relation
 from epsilometer.errors import InvalidInput, unknown_name
-from epsilometer.mechanisms.regression import bounded_records
 
 CALIBRATIONS = ("classic", "analytic")
 

@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from epsilometer import validate
-from epsilometer.claims import Floats, GaussianClaim
-from epsilometer.mechanisms.regression import bounded_records
+from epsilometer.arrays import Floats
+from epsilometer.bounded_records import bounded_records
+from epsilometer.claims import GaussianClaim
 from epsilometer.mechanisms.ridge import PrivateRidge
 
 LABEL = 1.0

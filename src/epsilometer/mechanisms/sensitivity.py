@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epsilometer import validate
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.neighbours import Neighbours, Relation, SpeaksOfNeighbours
 

@@ -12,7 +12,8 @@ from scipy import special
 
 from epsilometer import validate
 from epsilometer.accounting import StudentDpSgd
-from epsilometer.claims import CurveClaim, Floats
+from epsilometer.arrays import Floats
+from epsilometer.claims import CurveClaim
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.mechanism import Mechanism, on_grid, positive_epsilon, profile
 from epsilometer.mechanisms.sensitivity import UNIT, Sensitivity, numbers

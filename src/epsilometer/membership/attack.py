@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.evidence import Coins
 from epsilometer.membership.signals import Signals
 from epsilometer.training import Labels

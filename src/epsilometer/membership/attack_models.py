@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from epsilometer.adversaries.logistic import logistic_weights
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.evidence import Coins
 from epsilometer.training import Labels
 

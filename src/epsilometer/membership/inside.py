@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.training import Array, Labels, Network
 
 _OF_GRADIENT = ("gradient", "error_length", "error_evenness", "along_weights", "along_mean")

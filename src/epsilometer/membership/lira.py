@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.errors import unknown_name
 from epsilometer.evidence import Coins
 from epsilometer.membership.attack import Attack, Seen

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epsilometer import validate
-from epsilometer.claims import Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN, Coins, Membership, Trial, toss_coins

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer import validate
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.training import Array, Labels
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from epsilometer import metrics
 from epsilometer.accounting import UpperBound
+from epsilometer.arrays import Floats
 from epsilometer.bounds import LowerBound
-from epsilometer.claims import Floats
 from epsilometer.evidence import Coins, Membership, OneRun
 from epsilometer.figures import Drawable, Pictures, Roc, RocCurve
 from epsilometer.membership.plan import MembershipPlan

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from epsilometer import validate
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.evidence import Coins
 from epsilometer.membership.attack import Attack, Seen
 

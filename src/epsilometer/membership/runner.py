@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from epsilometer import validate
 from epsilometer.accounting import UpperBound
+from epsilometer.arrays import Floats
 from epsilometer.bounds import LowerBound, one_run_fdp, pool_runs
-from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Membership, OneRun
 from epsilometer.membership.attack import Attack, Seen

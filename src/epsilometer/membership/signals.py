@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.training import Array, Labels
 
 BLACK_BOX = ("log_chance", "log_odds", "entropy", "modified_entropy", "first", "second", "third", "correct")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.membership.attack import Attack, Seen
 from epsilometer.membership.signals import MINUS_LOSS, ROBUST
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.data import Dataset
-from epsilometer.metrics import Floats
 from epsilometer.reconstruction.differencing import difference, noisy_sum
 from epsilometer.reconstruction.inversion import invert_gradient, released_gradient
 from epsilometer.training import Network

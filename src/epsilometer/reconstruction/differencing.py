@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
-from epsilometer.metrics import Floats
 
 
 def noisy_sum(records: ArrayLike, noise_std: float, rng: np.random.Generator) -> Floats:

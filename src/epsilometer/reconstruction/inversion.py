@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
-from epsilometer.metrics import Floats
 from epsilometer.training import Network
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
-from epsilometer.metrics import Floats
 
 _STEP = 1e-5  # of central differences, for features of about 1
 

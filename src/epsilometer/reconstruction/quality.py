@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.figures import Drawable, Pictures
-from epsilometer.metrics import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,9 @@ import time
 import numpy as np
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.claims import LARGEST_MU, GaussianClaim, Relation
-from epsilometer.metrics import Floats, share
+from epsilometer.metrics import share
 from epsilometer.reconstruction.limits import gaussian_renyi, renyi_limit
 from epsilometer.reconstruction.plan import ReconstructionPlan
 from epsilometer.reconstruction.quality import Reconstruction

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.claims import Claim, Floats
+from epsilometer.arrays import Floats
+from epsilometer.claims import Claim
 from epsilometer.figures import Table
 
 PRIORS = (0.5, 0.1, 0.01)

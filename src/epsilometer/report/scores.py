@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from epsilometer.arrays import Floats
 from epsilometer.bounds import METHODS, EProcess
-from epsilometer.claims import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import KINDS, Trial, toss_coins
 from epsilometer.neighbours import Neighbours

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.figures import Figure, Lines, Series, panels
 from epsilometer.mechanisms.erm import Logistic, OutputPerturbation, Problem, Risk, optimum
 from epsilometer.mechanisms.erm.utility import sample_size, theorem_regularisation

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from epsilometer.arrays import Floats
 from epsilometer.data import Dataset, load
 from epsilometer.errors import InvalidInput
 from epsilometer.figures import Figure, Grid, Lines, Pictures, Series
-from epsilometer.metrics import Floats
 from epsilometer.reconstruction import (
     Differencing,
     GradientInversion,

@@ -14,11 +14,12 @@ from scipy import special
 
 from epsilometer.accounting import account
 from epsilometer.adversaries import Adversary
+from epsilometer.arrays import Floats
 from epsilometer.auditing import Choice, Plan, choose_adversary
 from epsilometer.auditing.pilot import CAUTION, Candidate, likely_scores
 from epsilometer.auditing.utility import measure_accuracy
 from epsilometer.bounds import ClopperPearson, Fixed
-from epsilometer.claims import Floats, PointClaim, Relation
+from epsilometer.claims import PointClaim, Relation
 from epsilometer.data import Dataset, load
 from epsilometer.data import Progress as Download
 from epsilometer.data.request import TEST

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from epsilometer.runs.trials import Floats, Results, Trial
+from epsilometer.arrays import Floats
+from epsilometer.runs.trials import Results, Trial
 
 SECONDS = 0.5  # of work in a group: much more than handing it out costs, little enough to lose
 _GROWTH = 4  # the first trials of a process are slow, so estimates improve

@@ -6,10 +6,11 @@ import logging
 
 import numpy as np
 
+from epsilometer.arrays import Floats
 from epsilometer.errors import EpsilometerError
 from epsilometer.runs.executors.child import isolated
 from epsilometer.runs.executors.executor import Job, play_group
-from epsilometer.runs.trials import Floats, Results
+from epsilometer.runs.trials import Results
 
 ROUNDING = 1e-4  # of the spread of scores: processors round differently, by some 1e-6, and no bound notices
 _LOG = logging.getLogger("epsilometer")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
-from epsilometer.runs.trials import Floats
 
 _OF_A_TRIAL = "correct whatever gave it, and run the same again: finished trials are kept"
 OF_A_STORE = "no trial gives that: move the store away, and start again"

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from epsilometer.arrays import Floats
 from epsilometer.errors import MALFORMED, InvalidInput
 from epsilometer.json_values import json_values
 from epsilometer.runs import store_file
@@ -30,7 +31,7 @@ from epsilometer.runs.store_file import (
     run_checksum,
     trial_checksum,
 )
-from epsilometer.runs.trials import Floats, Preparation, Results, Trial, Trials
+from epsilometer.runs.trials import Preparation, Results, Trial, Trials
 
 _DAMAGED = "move it away, or put a copy back"
 _IS_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_MISMATCH", "SQLITE_FORMAT")

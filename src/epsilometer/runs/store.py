@@ -14,9 +14,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from epsilometer.arrays import Floats
 from epsilometer.errors import EpsilometerError
 from epsilometer.json_values import json_values
-from epsilometer.runs.trials import Floats, Preparation, Results, Trial, Trials
+from epsilometer.runs.trials import Preparation, Results, Trial, Trials
 
 
 class StoreError(EpsilometerError):

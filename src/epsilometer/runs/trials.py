@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from epsilometer.arrays import Floats
 from epsilometer.isolation import Isolation
 from epsilometer.json_values import json_values
 
-Floats = NDArray[np.float64]
 Trial = tuple[int, int]  # world and index
 Results = Mapping[Trial, Floats]  # what was seen: one score, or one for each canary
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.data import RegressionData
 from epsilometer.mechanisms import Mechanism, PrivateRidge
 from epsilometer.mechanisms.erm import PrivateErm

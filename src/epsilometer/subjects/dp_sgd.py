@@ -10,7 +10,8 @@ import numpy as np
 
 from epsilometer import validate
 from epsilometer.accounting import StepsPromise
-from epsilometer.claims import Claim, CurveClaim, Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Claim, CurveClaim, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.subjects.access import Access

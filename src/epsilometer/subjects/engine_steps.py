@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.data import Dataset
 from epsilometer.subjects.capabilities import KnowsNetwork, KnowsRecipe, NoisySteps
 from epsilometer.training import Array, Labels, ModuleNetwork, Network, Recipe, Watcher, train

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from epsilometer.accounting import ClaimPromise, DpSgd, Promise, StepsPromise
-from epsilometer.claims import Claim, Floats
+from epsilometer.arrays import Floats
+from epsilometer.claims import Claim
 from epsilometer.data import RegressionData
 from epsilometer.mechanisms.erm import SOUND, Flaws, PrivateErm
 from epsilometer.neighbours import require_same_neighbours

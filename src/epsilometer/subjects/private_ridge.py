@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epsilometer.accounting import DpSgd, StepsPromise
-from epsilometer.claims import Claim, Floats
+from epsilometer.arrays import Floats
+from epsilometer.claims import Claim
 from epsilometer.data import RegressionData
 from epsilometer.mechanisms import PrivateRidge, proved_sensitivity
 from epsilometer.neighbours import require_same_neighbours

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput, one_line
 from epsilometer.training import Array

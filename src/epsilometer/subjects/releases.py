@@ -13,7 +13,8 @@ import numpy as np
 
 from epsilometer import validate
 from epsilometer.accounting import ClaimPromise, DpSgd, NoPromise, Promise, StepsPromise
-from epsilometer.claims import Claim, Floats
+from epsilometer.arrays import Floats
+from epsilometer.claims import Claim
 from epsilometer.errors import EpsilometerError, InvalidInput, one_line
 from epsilometer.isolation import Isolation
 from epsilometer.mechanisms import Gaussian, Mechanism

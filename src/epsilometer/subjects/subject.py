@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.accounting import NoPromise, Promise, StepsPromise
-from epsilometer.claims import Claim, Floats, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Claim, Relation
 from epsilometer.deprecated import moved_property
 from epsilometer.errors import InvalidInput
 from epsilometer.isolation import Isolation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.training.models import Array, Labels
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 
 Array = NDArray[np.floating]
 Labels = NDArray[np.int64]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.training.layers import Share, formed, prefers_channels_last, shares

@@ -9,7 +9,7 @@ import numpy as np
 
 from epsilometer import validate
 from epsilometer.accounting import DpSgd
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput, unknown_name
 
 MODELS = {

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.training.models import Array

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer import validate
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.training.models import Array, Labels
 
 

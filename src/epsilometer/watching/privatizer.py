@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilometer.arrays import Floats
 from epsilometer.watching.facts import Facts
 from epsilometer.watching.settings import EXTRA
 
-Floats = NDArray[np.float64]
 Coins = NDArray[np.bool_]
 
 

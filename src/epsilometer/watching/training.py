@@ -12,9 +12,10 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from epsilometer.arrays import Floats
 from epsilometer.watching.ending import at_end
 from epsilometer.watching.facts import PARTS, Facts
-from epsilometer.watching.privatizer import Coins, Floats, Ledger, Privatizer
+from epsilometer.watching.privatizer import Coins, Ledger, Privatizer
 from epsilometer.watching.recording import Ended, MadePrivate, NotAudited, Sink, Step, Told
 from epsilometer.watching.settings import Settings
 

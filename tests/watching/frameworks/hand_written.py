@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from epsilometer.arrays import Floats
 from epsilometer.watching.collect.canaries import canary_rows, own_noise
 from epsilometer.watching.collect.clipping import clipping, gradients_with
 from epsilometer.watching.collect.inspection import Inspection
@@ -17,7 +18,7 @@ from epsilometer.watching.collect.noise import NoisySum
 from epsilometer.watching.collect.randomness import apart
 from epsilometer.watching.collect.seen import SeenTraining
 from epsilometer.watching.facts import Accounted, Facts, Sampling
-from epsilometer.watching.privatizer import Coins, Floats, Ledger, Privatizer, Stated
+from epsilometer.watching.privatizer import Coins, Ledger, Privatizer, Stated
 from epsilometer.watching.watch import Watch
 
 Tensors = list[torch.Tensor]

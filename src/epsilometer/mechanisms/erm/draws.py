@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from scipy import special
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 
 
 class Draws(Protocol):

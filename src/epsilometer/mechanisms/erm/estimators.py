@@ -20,7 +20,8 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from epsilometer.claims import Floats, PointClaim, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import PointClaim, Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.erm.lipschitz_sgd import LipschitzSgd
 from epsilometer.mechanisms.erm.losses import loss_named

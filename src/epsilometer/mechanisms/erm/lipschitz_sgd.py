@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from epsilometer import validate
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.mechanisms.erm.draws import Draws
 from epsilometer.mechanisms.erm.flaws import SOUND, Flaws

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from epsilometer import validate
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput, unknown_name
 
 

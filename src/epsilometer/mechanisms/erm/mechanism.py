@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epsilometer import validate
-from epsilometer.claims import Claim, Floats, PointClaim, Relation
+from epsilometer.arrays import Floats
+from epsilometer.claims import Claim, PointClaim, Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.erm.draws import Draws, GeneratorDraws
 from epsilometer.mechanisms.erm.flaws import SOUND, Flaws

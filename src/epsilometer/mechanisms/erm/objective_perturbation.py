@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 from numpy.typing import ArrayLike
 
 from epsilometer import validate
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.erm.draws import Draws, long_tailed
 from epsilometer.mechanisms.erm.flaws import SOUND, Flaws

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epsilometer import validate
-from epsilometer.claims import Claim, Floats, GaussianClaim
+from epsilometer.arrays import Floats
+from epsilometer.claims import Claim, GaussianClaim
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.mechanisms.erm.draws import Draws, long_tailed
 from epsilometer.mechanisms.erm.flaws import SOUND, Flaws

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epsilometer import validate
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.erm.losses import Loss
 

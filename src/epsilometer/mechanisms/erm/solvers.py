@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.errors import EpsilometerError
 from epsilometer.mechanisms.erm.losses import Loss
 

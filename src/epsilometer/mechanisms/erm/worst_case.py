@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epsilometer import validate
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms.erm.losses import Logistic
 from epsilometer.mechanisms.erm.problem import Problem

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-Floats = NDArray[np.float64]
+from epsilometer.arrays import Floats
 
 
 def chance_of(cosine: Floats, coordinates: Floats | int) -> Floats:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from epsilometer.arrays import Floats
 from epsilometer.watching.checks.check import CHANCE, Check, Finding, Status, failed, not_applicable, passed
-from epsilometer.watching.checks.correlation import Floats, chance_of
+from epsilometer.watching.checks.correlation import chance_of
 from epsilometer.watching.checks.noise_scale import no_noise
 from epsilometer.watching.facts import Facts
 

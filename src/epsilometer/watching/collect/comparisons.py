@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from epsilometer.watching.collect.noise import Floats, NoiseTally, Weighed
+from epsilometer.arrays import Floats
+from epsilometer.watching.collect.noise import NoiseTally, Weighed
 from epsilometer.watching.facts import Comparison
 
 _SAME = 0.99  # correlation

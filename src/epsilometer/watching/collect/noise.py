@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from epsilometer.arrays import Floats
+
 PREFIX = 32  # coordinates of a parameter that are compared
 LAGS = (1, 2, 3)  # noise is compared with that of so many steps before, over all steps
 _PARAMETERS = 256  # so many parameters are compared with each other; all are weighed

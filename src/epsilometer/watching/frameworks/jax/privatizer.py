@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilometer.arrays import Floats
 from epsilometer.watching.facts import Facts, Keys, Rows, Steps
 from epsilometer.watching.frameworks.jax.randomness import apart
-from epsilometer.watching.privatizer import Coins, Floats, Privatizer, Stated
+from epsilometer.watching.privatizer import Coins, Privatizer, Stated
 
 Array = NDArray[Any]
 _SAME = 1e-3  # of the noise: what differs by less is the same

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from epsilometer.arrays import Floats
 from epsilometer.watching.collect.canaries import places
 from epsilometer.watching.collect.inspection import Inspection
 from epsilometer.watching.facts import Facts
@@ -17,7 +18,7 @@ from epsilometer.watching.frameworks.opacus.extra import scores_of_a_step
 from epsilometer.watching.frameworks.opacus.record_norms import RecordNorms
 from epsilometer.watching.frameworks.opacus.seen import SeenOpacus, last_accounted, steps_accounted
 from epsilometer.watching.frameworks.opacus.support import is_ghost, why_not
-from epsilometer.watching.privatizer import Coins, Floats, Ledger, Privatizer, Stated
+from epsilometer.watching.privatizer import Coins, Ledger, Privatizer, Stated
 from epsilometer.watching.settings import MODEL, Settings
 from epsilometer.watching.training import WatchedTraining
 

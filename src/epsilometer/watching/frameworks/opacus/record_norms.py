@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from epsilometer import validate
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
 
 if TYPE_CHECKING:
     from epsilometer.accounting import UpperBound
 
-Floats = NDArray[np.float64]
 CHUNK = 64  # records whose gradients are held at once
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 

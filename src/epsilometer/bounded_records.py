@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from epsilometer import validate
-from epsilometer.claims import Floats
+from epsilometer.arrays import Floats
 from epsilometer.errors import InvalidInput
 
 ROUNDING = 1e-9  # a row that was divided by its norm has norm 1 up to this
