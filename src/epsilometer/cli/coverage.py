@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -56,7 +56,7 @@ def coverage(
         _write(cells, out, seed)
         say(f"wrote {', '.join(FILES)} in {out}")
     if as_json:
-        emit_json({"cells": [cell.to_dict() for cell in cells]})
+        emit_json(_document(cells, seed))
         return
     print_table(HEADER, _rows(cells), f"{repetitions} audits of {trials} trials per world each, seed {seed}")
 
@@ -86,28 +86,34 @@ def _prepare(out: Path) -> None:
             raise InvalidInput("--out", str(out), f"a folder without {name}", "name another one")
 
 
-def _write(cells: list[Cell], out: Path, seed: int) -> None:
-    import json
-
+def _document(cells: list[Cell], seed: int) -> dict[str, Any]:
     from epsilometer.bounds.coverage import false_alarms
-    from epsilometer.figures.canvas import svg
     from epsilometer.json_values import SCHEMA, json_values
     from epsilometer.report import versions
-    from epsilometer.report.report_file import write_report
-    from epsilometer.report.seal import sealed
-    from epsilometer.runs.atomic_files import write_whole
 
-    figure = false_alarms(cells)
-    document = json_values(
+    document: dict[str, Any] = json_values(
         {
             "kind": "calibration",
             "schema": SCHEMA,
             "seed": seed,
             "cells": [cell.to_dict() for cell in cells],
-            "figures": {"all": figure.to_dict()},
+            "figures": {"all": false_alarms(cells).to_dict()},
             "versions": versions(),
         }
     )
+    return document
+
+
+def _write(cells: list[Cell], out: Path, seed: int) -> None:
+    import json
+
+    from epsilometer.bounds.coverage import false_alarms
+    from epsilometer.figures.canvas import svg
+    from epsilometer.report.report_file import write_report
+    from epsilometer.report.seal import sealed
+    from epsilometer.runs.atomic_files import write_whole
+
+    figure, document = false_alarms(cells), _document(cells, seed)
     lines = ["| " + " | ".join(HEADER) + " |", "|---" * len(HEADER) + "|"]
     lines += ["| " + " | ".join(row) + " |" for row in _rows(cells)]
     texts = (
