@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epsilometer import PairedRuns, Plan, PointClaim, Recipe, account, audit, claim_curve
-from epsilometer.accounting import Budget, DpSgd, calibrate, compare, curve
+from epsilometer.accounting import Budget, ClaimPromise, DpSgd, calibrate, compare, curve
 from epsilometer.accounting.student import StudentDpSgd
 from epsilometer.adversaries import Gradient
 from epsilometer.auditing import judge, judge_evidence, methods_for, noise_for
@@ -26,7 +26,9 @@ from epsilometer.bounds import (
     ClopperPearson,
     Cosines,
     ExactRank,
+    Simultaneous,
     bet_on_steps,
+    clopper_pearson,
     cosine_canaries,
     default_method,
     pool_runs,
@@ -314,11 +316,25 @@ def test_the_unit_goes_from_subject_to_result() -> None:
     assert result.plan.to_dict()["claim"]["unit"] == "user"
 
 
+def test_counts_behind_a_band_keep_their_neighbours() -> None:
+    """Counts that forgot their unit could be judged against a claim about records."""
+    scores = np.arange(60.0)
+    user = PairedRuns(scores - 40.0, scores, "user-level replace", 3)
+    pair = clopper_pearson(user, delta=1e-5, thresholds=Simultaneous()).proof
+    assert (pair.counts.neighbours, pair.counts.group_size) == (user.neighbours, 3)
+
+
+def test_a_claim_promises_no_number_of_other_neighbours() -> None:
+    promise = ClaimPromise(PointClaim(1.0, 0.0))
+    assert promise.epsilon_at(0.0) == 1.0
+    assert promise.epsilon_at(0.0, Relation.REPLACE) is None
+
+
 def test_an_upper_bound_of_another_unit_is_refused() -> None:
     class Careless(CallableTraining):
         @property
-        def promise(self) -> PointClaim:
-            return PointClaim(1.0, 1e-5)
+        def promise(self) -> ClaimPromise:
+            return ClaimPromise(PointClaim(1.0, 1e-5))
 
     from epsilometer.data import own_data
 

@@ -202,7 +202,8 @@ class PairedRuns(Drawable, SpeaksOfNeighbours):
         return metrics.tpr_at(self.out_scores, self.in_scores, fpr, confidence)
 
     def figure(self, threshold: float | None = None) -> ScoreHistograms:
-        return ScoreHistograms.of(self.out_scores, self.in_scores, threshold)
+        title = f"Scores with and without the {self.unit}"
+        return ScoreHistograms.of(self.out_scores, self.in_scores, threshold, title)
 
     def flipped(self) -> PairedRuns:
         """The same trials read the other way: a lower score means "member"."""

@@ -137,14 +137,33 @@ def test_other_laws_of_the_right_variance(draw, most: int, word: str) -> None:
     assert re.search(word, said)
 
 
-def test_float32_generators_of_frameworks_are_right() -> None:
-    """torch's own normal_ in float32, with sums added and taken off again, 2,000,000 values."""
+@pytest.mark.parametrize("size", [0.1, 8.0, 100.0, 3000.0, 1e5])
+def test_float32_generators_of_frameworks_are_right(size: float) -> None:
+    """torch's own normal_ in float32, with sums of any size added and taken off again, 400,000 values."""
     generator, law = torch.Generator().manual_seed(4), NoiseLaw()
     for step in range(20):
-        sums = 8.0 * torch.randn(100_000, generator=generator)
-        noise = torch.empty(100_000).normal_(0, 1.3, generator=generator)
-        law.add([NoiseSample.of("weight", ((sums + noise) - sums).double().numpy(), 1.3)])
+        sums = size * torch.randn(20_000, generator=generator)
+        noise = torch.empty(20_000).normal_(0, 1.3, generator=generator)
+        seen = ((sums + noise) - sums).double().numpy()
+        law.add([NoiseSample.of("weight", seen, 1.3, (sums + noise).numpy())])
         assert law.refuted_at is None, (step, str(law.leading))
+
+
+@pytest.mark.parametrize(("sigma", "batch"), [(1.0, 4096), (0.5, 2048), (0.1, 512), (0.01, 64), (0.001, 16)])
+def test_a_bias_whose_gradients_are_all_alike_is_not_accused(sigma: float, batch: int) -> None:
+    generator, law = torch.Generator().manual_seed(1), NoiseLaw()
+    for _ in range(20):
+        sums = torch.full((3,), batch / 3**0.5)
+        noisy = sums + torch.empty(3).normal_(0, sigma, generator=generator)
+        law.add([NoiseSample.of("bias", (noisy - sums).double().numpy(), sigma, noisy.numpy())])
+    assert law.refuted_at is None, str(law.leading)
+
+
+def test_what_is_far_too_large_for_noise_is_not_looked_at_for_grids() -> None:
+    law, rng = NoiseLaw(), np.random.default_rng(0)
+    for _ in range(20):
+        law.add([NoiseSample.of("weight", 4096 + rng.normal(size=300)), NoiseSample.of("w", 64 + rng.normal(size=300))])
+    assert law.refuted_at is None
 
 
 def test_parameters_that_come_later_are_paid_for() -> None:
@@ -165,7 +184,7 @@ def test_extremes_give_numbers_or_clear_errors() -> None:
     with pytest.raises(InvalidInput, match="finite sums of squares"):
         law.add([NoiseSample.of("weight", [np.inf])])
     with pytest.raises(InvalidInput, match="on_grid"):
-        law.add([NoiseSample("weight", 3, 1.0, 3, on_grid=(1, 2))])
+        law.add([NoiseSample("weight", 3, 1.0, 3, fine=3, on_grid=(1, 2))])
     with pytest.raises(InvalidInput, match="beyond"):
         law.add([NoiseSample("weight", 3, 1.0, 3, beyond=(4,) * len(LEVELS))])
     assert law.steps == 1  # nothing that was refused counts

@@ -96,3 +96,28 @@ def test_stored_runs_without_a_unit_are_of_records(here, place: Path) -> None:
     document = json.loads(here("diff", "a", "b", "--json").stdout)
     assert [run["unit"] for run in document["runs"]] == ["record", "record"]
     assert document["comparable"]
+
+
+def test_files_of_scores_say_of_which_neighbours_they_speak(here, place: Path) -> None:
+    rows = "".join(
+        f"{world},{score},user,replace\n" for world in (0, 1) for score in range(60 * world, 60 * world + 60)
+    )
+    (place / "users.csv").write_text("world,score,unit,relation\n" + rows)
+    refused = here("bound", "users.csv", "--claim", "1")  # of records, as nobody says another unit
+    assert (refused.returncode, "epsilons of different units" in refused.stderr) == (2, True)
+    said = ("--claim", "1", "--unit", "user", "--relation", "replace")
+    assert here("bound", "users.csv", *said).returncode == 1
+    found = json.loads(here("bound", "users.csv", "--json").stdout)
+    assert (found["lower_bound"]["unit"], found["lower_bound"]["relation"]) == ("user", "replace")
+    for option, word in (("--unit", "client"), ("--relation", "zero-out")):
+        shown = here("bound", "users.csv", option, word)
+        assert (shown.returncode, "as the file says" in shown.stderr) == (2, True)
+    (place / "mixed.csv").write_text("world,score,unit\n0,1,user\n1,2,record\n")
+    assert "expected one word, the same in every row" in here("bound", "mixed.csv").stderr
+
+
+def test_scores_of_a_property_are_of_a_participant(here, place: Path) -> None:
+    """Whatever hides nobody here has no ε; its file must not be read as one of records."""
+    assert here("property", "--trials", "6", "--rounds", "10", "--no-control", "--out", "told").returncode == 0
+    found = json.loads(here("bound", "told/scores.csv", "--json").stdout)
+    assert (found["lower_bound"]["unit"], found["lower_bound"]["relation"]) == ("participant", "replace")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -173,3 +173,14 @@ def test_data_of_another_kind_need_a_readout_of_one_file():
 def test_readouts_are_a_socket():
     assert READOUTS.group == "epsilometer.readouts"
     assert list(READOUTS.own) == ["classifier", "losses"]
+
+
+def test_coins_are_tossed_for_what_a_row_is():
+    data = digits().subset([0, 1], 20)
+    training = CallableTraining(train, data, score, unit="user")
+    plan = MembershipPlan(training, data.taken(np.arange(0)), references=0, readout=Losses())
+    found = run_membership(plan, [LossAttack()])
+    assert str(found.bound.neighbours) == "user-level add-remove"
+    assert plan.to_dict()["claim"] == {"kind": "none", "relation": "add-remove", "unit": "user"}
+    assert "unit" not in MembershipPlan(replace(training, unit="record"), data.taken(np.arange(0)), references=0,
+                                        readout=Losses()).to_dict()["claim"]  # fmt: skip

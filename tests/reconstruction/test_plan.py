@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from epsilometer.claims import GaussianClaim
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.reconstruction import (
@@ -122,3 +123,10 @@ def test_what_cannot_be_rebuilt_is_refused(spec: str, words: str) -> None:
 def test_records_that_are_all_alike_are_refused() -> None:
     with pytest.raises(InvalidInput, match="records that differ"):
         ReconstructionPlan(Dataset("flat", np.ones((5, 3)), np.arange(5) % 2, 2), GradientInversion(), records=3)
+
+
+def test_the_promise_counts_that_others_are_in_both_sums() -> None:
+    """Whoever is not left out is in both noisy sums: one release each, so μ = √2/σ."""
+    at = run_reconstruction(plan(attack="sums", noises=[1.0], in_sum=5), delta=1e-5).at[0]
+    assert at.epsilon == pytest.approx(GaussianClaim(2**0.5).epsilon_at(1e-5), rel=1e-6)
+    assert at.renyi_epsilon == pytest.approx(1.0)  # of the record that is rebuilt, which is in one of them

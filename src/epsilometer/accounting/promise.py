@@ -177,6 +177,13 @@ class ClaimPromise(Promise):
         epsilon = claim.epsilon_at(delta)
         return _noted(UpperBound(epsilon, delta, claim.relation, ITS_OWN, claim, unit=claim.unit), self.caveat)
 
+    def epsilon_at(
+        self, delta: float, neighbours: AnyNeighbours = Relation.ADD_REMOVE, accountant: str = "pld"
+    ) -> float | None:
+        """None of other neighbours than those that the claim names: a bare number could not say so."""
+        claim = self.curve(neighbours)
+        return None if claim is None else claim.epsilon_at(delta)
+
     def curve(self, neighbours: AnyNeighbours = Relation.ADD_REMOVE) -> Claim | None:
         return self.claim if self.claim.neighbours == Neighbours.of(neighbours) else None
 

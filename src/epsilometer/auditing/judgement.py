@@ -116,7 +116,7 @@ def methods_for(evidence: Evidence) -> list[str]:
     ['one-run-point']
     """
     able = [entry.name for entry in METHODS.values() if entry.judges and entry.takes(evidence)]
-    return able if evidence.independent and evidence.has_scores else [evidence.usual_method]
+    return able if evidence.has_scores else [evidence.usual_method]
 
 
 def _method(method: Method | str | None, evidence: PairedRuns | OneRun) -> Method:

@@ -2,12 +2,13 @@
 
 Stated is independent Gaussian noise of deviation 1 (in the units given here) in every coordinate. Refuted is that the
 noise is so, *or wider*: a larger deviation, or anything added to it that does not depend on it, makes each size
-stochastically larger (Anderson), and all of what follows smaller on average. Several kinds of evidence are averaged,
+stochastically larger (Anderson), and what follows of sizes smaller on average. Several kinds of evidence are averaged,
 each a supermartingale under the statement, so that the average is one, and ever reaches 1/α with probability α at most:
 
 - the sum of squares of all coordinates, and of each parameter's, against smaller deviations (see `noise_process`);
 - how many sizes are beyond some levels, against fewer (a law that is cut off, or peaked, with the right variance);
-- how many values lie on a coarse grid, against most of them (noise that was drawn in bfloat16 or float16).
+- how many values lie on a coarse grid, against most of them (noise that was drawn in bfloat16 or float16); where sums
+  in floating point have a grid of their own, nobody looks (see `NoiseSample`).
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from epsilometer import validate
 from epsilometer.arrays import Floats
 from epsilometer.bounds.noise_process import SMALLER, SMALLER_SHARES
 from epsilometer.errors import InvalidInput
-from epsilometer.noise_sample import GRIDS, LEVELS, NEAR, NoiseSample
+from epsilometer.noise_sample import GRIDS, LEVELS, NoiseSample
 
 _ALL, _EACH, _LATER, _LEVELS, _GRIDS = 0.84, 0.08, 0.02, 0.04, 0.02  # shares: most where evidence grows slowly
 _EXPECTED = 2.0 * special.ndtr(-np.asarray(LEVELS))  # beyond each level
 _FEWER = np.array([0.0, 0.25, 0.75])  # of these, in the alternatives
-_NEAR_GRID = 2.0 * NEAR * 1.01  # densities are not quite flat between two points of a grid
+_NEAR_GRID = 0.1  # 2·NEAR of a flat density; with room for the smallest values, which sums may have rounded
 _ON_GRID = 0.9  # in the alternative: sums are rounded
 
 
@@ -83,7 +84,9 @@ class NoiseLaw:
             beyond = np.sum([one.beyond for one in samples], axis=0)
             self._counted, self._beyond = self._counted + counted, self._beyond + beyond
             self._fewer += _level_gains(counted, beyond)
-            self._grids += _grid_gains(counted, np.sum([one.on_grid for one in samples], axis=0))
+        fine = sum(one.fine for one in samples)
+        if fine:
+            self._grids += _grid_gains(fine, np.sum([one.on_grid for one in samples], axis=0))
         if self.refuted_at is None and self.log_e_value >= self._needed:
             self.refuted_at = self.steps
 
@@ -130,9 +133,13 @@ def _require(sample: NoiseSample) -> None:
     if not (math.isfinite(sample.squares) and sample.squares >= 0 and sample.size >= sample.counted >= 0):
         remedy = "leave that step out: add([])"  # one infinity would blind it for ever
         raise InvalidInput("noise", f"{sample.name}: {sample.squares}", "finite sums of squares", remedy)
-    for name, found, most in (("beyond", sample.beyond, LEVELS), ("on_grid", sample.on_grid, 2 * GRIDS)):
-        if len(found) != len(most) or not all(0 <= count <= sample.counted for count in found):
-            raise InvalidInput(name, found, f"{len(most)} counts of at most {sample.counted}")
+    beyond, grids = (
+        ("beyond", sample.beyond, LEVELS, sample.counted),
+        ("on_grid", sample.on_grid, 2 * GRIDS, sample.fine),
+    )
+    for name, found, kinds, most in (beyond, grids):
+        if len(found) != len(kinds) or not all(0 <= count <= most for count in found):
+            raise InvalidInput(name, found, f"{len(kinds)} counts of at most {most}")
 
 
 def _scaled(size: int, squares: float) -> str:

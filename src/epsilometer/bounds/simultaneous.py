@@ -49,9 +49,13 @@ class Simultaneous(DrawsNothing):
         fnr_high = np.r_[in_limits, 1.0][np.searchsorted(ins[in_ranks - 1], thresholds, side="right")]
         fp = np.searchsorted(-outs, -thresholds, side="left")  # strictly above
         fn = np.searchsorted(ins, thresholds, side="right")
+        of = (evidence.relation, evidence.group_size, evidence.unit)
+        counts = [
+            Counts(len(ins) - int(n), int(p), int(n), len(outs) - int(p), *of) for p, n in zip(fp, fn, strict=True)
+        ]
         return [
-            ErrorPair(float(t), Counts(len(ins) - int(n), int(p), int(n), len(outs) - int(p)), float(fpr), float(fnr))
-            for t, p, n, fpr, fnr in zip(thresholds, fp, fn, fpr_high, fnr_high, strict=True)
+            ErrorPair(float(t), one, float(fpr), float(fnr))
+            for t, one, fpr, fnr in zip(thresholds, counts, fpr_high, fnr_high, strict=True)
         ]
 
     def mirrored(self) -> Simultaneous:

@@ -197,7 +197,7 @@ def compare(
             (n, "–", "–", b) if isinstance(b, str) else (n, down(b.epsilon), str(b.kind), METHODS[n].assumes)
             for n, b in found.items()
         ],
-        f"Lower bounds on ε at δ = {delta:g}, {confidence:g} confidence each",
+        f"Lower bounds on ε at δ = {delta:g} ({read.evidence.neighbours}), {confidence:g} confidence each",
     )
 
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from epsilometer.cli.columns import LOSS, Columns
 from epsilometer.cli.parquet import is_parquet, read_parquet
-from epsilometer.cli.scores import columns_of, content_of, parse_canaries, parse_scores, stated_group_size
+from epsilometer.cli.scores import (
+    columns_of,
+    content_of,
+    parse_canaries,
+    parse_scores,
+    stated_group_size,
+    stated_neighbours,
+)
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, OneRun, PairedRuns
 
@@ -68,10 +76,12 @@ def _pairs(path: Path, group_size: int | None, neighbours: Neighbours) -> Given:
     ins: ArrayLike
     if is_parquet(path, content):
         table = read_parquet(content, "SCORES", "world")
-        (outs, ins), columns, stated = table.worlds, table.columns, table.group_size
+        (outs, ins), columns, stated, told = table.worlds, table.columns, table.group_size, table.neighbours
     else:
-        (outs, ins), columns, stated = parse_scores(content), columns_of(content, "world"), stated_group_size(content)
-    return Given(PairedRuns(outs, ins, neighbours, _group_size(group_size, stated)), columns, columns.remarks)
+        (outs, ins), columns = parse_scores(content), columns_of(content, "world")
+        stated, told = stated_group_size(content), stated_neighbours(content)
+    of = _neighbours(neighbours, told)
+    return Given(PairedRuns(outs, ins, of, _group_size(group_size, stated)), columns, columns.remarks)
 
 
 def _canaries(path: Path, group_size: int | None, neighbours: Neighbours, in_order: bool) -> Given:
@@ -81,10 +91,12 @@ def _canaries(path: Path, group_size: int | None, neighbours: Neighbours, in_ord
     if is_parquet(path, content):
         table = read_parquet(content, "--one-run", "member")
         scores, member, columns, stated = table.scores, table.inside, table.columns, table.group_size
+        told = table.neighbours
     else:
         scores, member = parse_canaries(content)
         columns, stated = columns_of(content, "member"), stated_group_size(content)
-    run = OneRun(scores, member, neighbours, _group_size(group_size, stated), in_order)
+        told = stated_neighbours(content)
+    run = OneRun(scores, member, _neighbours(neighbours, told), _group_size(group_size, stated), in_order)
     return Given(run, columns, columns.remarks)
 
 
@@ -93,6 +105,15 @@ def _counts(counts: tuple[int, int, int, int], group_size: int | None, neighbour
         return Counts(*counts, neighbours.relation, 1 if group_size is None else group_size, neighbours.unit)
     except InvalidInput as error:
         raise error if error.argument == "group_size" else error.renamed(f"--counts: {error.argument}") from None
+
+
+def _neighbours(said: Neighbours, told: Mapping[str, str]) -> Neighbours:
+    """What the file says; an option that says something else must be the default, which nobody may have said."""
+    usual, given = type(said)().to_dict(), said.to_dict()
+    for name, word in told.items():
+        if given[name] not in (word, usual[name]):
+            raise InvalidInput(f"--{name}", given[name], f"{word}, as the file says", "leave it out")
+    return type(said).read({**given, **told})
 
 
 def _group_size(said: int | None, stated: int | None) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from epsilometer.arrays import Floats
 from epsilometer.cli.columns import Columns, find_columns
-from epsilometer.cli.scores import missing_world
+from epsilometer.cli.scores import missing_world, one_word_each
 from epsilometer.errors import InvalidInput
 
 _MAGIC = b"PAR1"
@@ -28,6 +28,7 @@ class Table:
     inside: NDArray[np.bool_]
     scores: Floats  # higher means member
     group_size: int | None
+    neighbours: dict[str, str]  # unit and relation, if the file says them
 
     @property
     def worlds(self) -> tuple[Floats, Floats]:
@@ -54,6 +55,8 @@ def read_parquet(content: bytes, argument: str, side: str) -> Table:
 
         scores, sides = columns.sign * numbers(columns.score_name), numbers(columns.side_name)
         sizes = numbers("group_size") if "group_size" in header else np.empty(0)
+        words = [name for name in header if name in ("unit", "relation")]
+        said = {name: {*map(str, column(names[header.index(name)]))} for name in words}
     except (InvalidInput, MemoryError):
         raise
     except Exception as error:  # the two libraries have dozens of their own
@@ -65,7 +68,7 @@ def read_parquet(content: bytes, argument: str, side: str) -> Table:
     if odd.size:
         where = f"{columns.side_name} in row {odd[0] + 1}"
         raise InvalidInput(where, float(sides[odd[0]]), "0 (out) or 1 (in)")
-    return Table(columns, sides == 1, scores, _group_size(sizes))
+    return Table(columns, sides == 1, scores, _group_size(sizes), one_word_each(said))
 
 
 def _opened(content: bytes, argument: str) -> _File:

@@ -7,6 +7,7 @@ import io
 import math
 import sys
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,29 @@ def stated_group_size(content: bytes) -> int | None:
     if len(cells) != 1 or not (cell := cells.pop()).isdecimal():
         raise InvalidInput("group_size", sorted(cells), "one whole number in every row", "remove the column")
     return int(cell)
+
+
+def stated_neighbours(content: bytes) -> dict[str, str]:
+    """The unit and the relation of which a file's scores speak, if it has columns that say them, as our own files do.
+
+    >>> stated_neighbours(b"world,score,unit\\n0,0.5,user\\n1,2,user")
+    {'unit': 'user'}
+    """
+    rows = csv.reader(_lines(content), skipinitialspace=True)
+    header = [name.strip().lower() for name in next(rows, [])]
+    told = {name: header.index(name) for name in ("unit", "relation") if name in header}
+    if not told:
+        return {}
+    cells = [row for row in rows if any(cell.strip() for cell in row)]
+    return one_word_each({name: {row[place].strip() for row in cells} for name, place in told.items()})
+
+
+def one_word_each(told: Mapping[str, set[str]]) -> dict[str, str]:
+    """A column that says of which neighbours scores speak says the same in every row."""
+    for name, words in told.items():
+        if len(words) != 1:
+            raise InvalidInput(name, sorted(words)[:4], "one word, the same in every row", "remove the column")
+    return {name: next(iter(words)) for name, words in told.items()}
 
 
 def columns_of(content: bytes, side: str) -> Columns:

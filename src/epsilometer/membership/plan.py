@@ -11,7 +11,6 @@ import numpy as np
 
 from epsilometer import validate
 from epsilometer.arrays import Floats
-from epsilometer.claims import Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN, Coins, Membership, Trial, toss_coins
@@ -20,6 +19,7 @@ from epsilometer.membership.given import GivenModel
 from epsilometer.membership.queries import Queries
 from epsilometer.membership.readout import READOUTS, Classifier, Readout
 from epsilometer.membership.signals import Signals
+from epsilometer.neighbours import RECORD, Neighbours
 from epsilometer.runs import Preparation, Results
 from epsilometer.runs.scores import require_scores
 from epsilometer.runs.trials import Fingerprinted, one_thread
@@ -91,6 +91,11 @@ class MembershipPlan(Fingerprinted):
         return found
 
     @property
+    def neighbours(self) -> Neighbours:
+        """In what worlds differ for which a coin was tossed: one row of the data, in or out."""
+        return Neighbours(RECORD if self.training is None else self.training.unit)
+
+    @property
     def by_coins(self) -> bool:
         """Whether fair coins of our own decided who is in a target."""
         return self.given is None
@@ -146,7 +151,7 @@ class MembershipPlan(Fingerprinted):
         own = {"data": {"name": data.name, "records": len(data), "sha256": data.fingerprint()}}
         return {
             "membership_version": VERSION,
-            "claim": {"kind": "none", "relation": Relation.ADD_REMOVE.value},
+            "claim": {"kind": "none", **self.neighbours.identity()},
             "delta": 0.0,
             **(own if self.training is None else self.training.identity()),
             "population": {"records": len(population), "sha256": population.fingerprint()},

@@ -19,7 +19,6 @@ from epsilometer.membership.catalogue import require_fitting
 from epsilometer.membership.plan import MembershipPlan
 from epsilometer.membership.result import RATES, SHOWN, AttackResult, Exposed, MembershipResult, subsets
 from epsilometer.membership.signals import Signals
-from epsilometer.neighbours import Neighbours
 from epsilometer.runs import Executor, Inline, MemoryStore, Progress, Results, Store, play
 
 MOST_GROUPS = 10  # values of a feature that are subgroups of their own
@@ -137,7 +136,7 @@ def _judged(
     evidence: OneRun | Membership = Membership(flat, member)
     bound: LowerBound | None = None
     if plan.by_coins:
-        runs = [OneRun(*both, in_order=True) for both in zip(scores, members, strict=True)]
+        runs = [OneRun(*both, plan.neighbours, in_order=True) for both in zip(scores, members, strict=True)]
         evidence = pool_runs(runs)
         bound = certified(evidence, delta, confidence)
     pairs = evidence.as_pairs()
@@ -181,7 +180,7 @@ def _theory(plan: MembershipPlan, delta: float) -> UpperBound | None:
     promise = plan.training.promise
     if promise.caveat or promise.noise_multiplier == 0:
         return None
-    return promise.upper_bound(delta, Neighbours(plan.training.unit))
+    return promise.upper_bound(delta, plan.neighbours)
 
 
 def _exposed(plan: MembershipPlan, strongest: AttackResult) -> tuple[Exposed, ...]:

@@ -39,7 +39,12 @@ class RecordAttack(Protocol):
         """The deviation of noise with a multiplier of 1."""
 
     def sensitivity(self, data: Dataset) -> float:
-        """How far a release moves at most if one record is replaced."""
+        """How far a release moves at most if the record that is rebuilt is replaced."""
+
+    @property
+    def in_parts(self) -> int:
+        """In how many parts of a release, each with noise of its own, a record may be: what is promised to all counts
+        them."""
 
     @property
     def releases(self) -> int:
@@ -67,6 +72,7 @@ class Differencing:
 
     name: ClassVar[str] = "sums"
     unbiased: ClassVar[bool] = True
+    in_parts: ClassVar[int] = 2  # whoever is not the one that is left out is in both sums
     in_sum: int = 100
     releases: int = 1
 
@@ -120,6 +126,7 @@ class GradientInversion:
 
     unbiased: ClassVar[bool] = False  # biases have noise as well, which draws the ratio to 0
     releases: ClassVar[int] = 1
+    in_parts: ClassVar[int] = 1
     hidden: tuple[int, ...] = (32,)
     clip_norm: float = 1.0
 

@@ -31,7 +31,8 @@ LIMITS_ARE = (
 class AtNoise:
     """Reconstructions at one noise multiplier; errors are means over features of squares.
 
-    `mse` is the median over records of estimates as they are, `cut_mse` the mean of those cut to the range of values,
+    `mse` is the median over records of estimates as they are, `mean_mse` their mean (what limits speak of; a few
+    estimates may decide it), `cut_mse` the mean of those cut to the range of values,
     `guess_mse` that of answering with the mean record. `found`: the estimate is nearest to the right one of all
     records. `renyi_limit` holds for the worst record, `fisher_limit` in the mean over some of these.
     """
@@ -39,13 +40,14 @@ class AtNoise:
     noise_multiplier: float
     noise_std: float
     mse: float
+    mean_mse: float
     cut_mse: float
     guess_mse: float
     found: Interval
     fisher_limit: float
     renyi_limit: float
-    renyi_epsilon: float  # of order 2, where a record is replaced
-    epsilon: float  # at the result's δ, likewise: what the noise of this release promises
+    renyi_epsilon: float  # of order 2, where the record that is rebuilt is replaced
+    epsilon: float  # at the result's δ, where any record is replaced: what the noise of this release promises
 
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"found": self.found.to_dict()}

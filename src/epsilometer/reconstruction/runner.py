@@ -61,11 +61,12 @@ def _at(
     noise_std = plan.noise_std(noise) / plan.attack.releases**0.5
     sensitivity = plan.attack.sensitivity(plan.data)
     epsilon = gaussian_renyi(sensitivity, noise_std)
-    mu = epsilon**0.5
+    mu = (epsilon * plan.attack.in_parts) ** 0.5
     return AtNoise(
         noise_multiplier=noise,
         noise_std=plan.noise_std(noise),
         mse=float(np.median([one.mse for one in several])),
+        mean_mse=float(np.mean([one.mse for one in several])),
         cut_mse=float(np.mean([one.mse for one in cut])),
         guess_mse=float(np.mean((records[plan.rows] - records.mean(axis=0)) ** 2)),
         found=share(found, len(several), confidence),

@@ -125,7 +125,8 @@ def property_csv(result: PropertyResult) -> bytes:
         for world, scores in enumerate((result.evidence.out_scores, result.evidence.in_scores))
         for index, score in enumerate(scores)
     ]
-    return csv_of({name: [row[i] for row in rows] for i, name in enumerate(("world", "index", "score"))})
+    columns: dict[str, Any] = {name: [row[i] for row in rows] for i, name in enumerate(("world", "index", "score"))}
+    return csv_of(columns | {name: [word] * len(rows) for name, word in result.evidence.neighbours.to_dict().items()})
 
 
 def write_property(directory: Path, result: PropertyResult, command: str = "") -> Written:

@@ -45,7 +45,7 @@ def reconstruction_summary(result: ReconstructionResult, width: int | None = Non
     for one in result.at:
         limits = f"limits {error_words(one.fisher_limit)} (Fisher), {error_words(one.renyi_limit)} (Rényi)"
         rows.append(
-            (f"σ = {one.noise_multiplier:g}", f"{_how_good(one)}; before the cut {error_words(one.mse)}; {limits}")
+            (f"σ = {one.noise_multiplier:g}", f"{_how_good(one)}; before the cut {_before_the_cut(one)}; {limits}")
         )
         rows.append(("", f"noise promises ε ≤ {up(one.epsilon)} at δ = {result.delta:g}, a record replaced"))
     sure = confidence(result.confidence)
@@ -115,6 +115,11 @@ def write_reconstruction(directory: Path, result: ReconstructionResult, command:
 
 def _noise(one: AtNoise) -> float:
     return one.noise_multiplier
+
+
+def _before_the_cut(one: AtNoise) -> str:
+    """Limits are on means; a median says what is usual where a few estimates are far off."""
+    return f"{error_words(one.mean_mse)} in the mean ({error_words(one.mse)} in the median)"
 
 
 def _how_good(one: AtNoise) -> str:

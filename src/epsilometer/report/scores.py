@@ -42,7 +42,10 @@ def write_scores(target: Path, run: StoredRun, results: Results) -> int:
     rows = [(index, world, results[world, index]) for world, index in sorted(results, key=_by_index) if index < judged]
     columns = _pairs(rows) if kind.independent else _by_coins(run.plan, rows)
     if run.plan["group_size"] > 1:  # a bound that did not know would claim too much
-        columns["group_size"] = [run.plan["group_size"]] * len(rows)
+        columns["group_size"] = [run.plan["group_size"]] * len(columns["score"])
+    neighbours = Neighbours.read(run.plan["claim"])
+    if neighbours != Neighbours():  # nor of which neighbours
+        columns |= {name: [word] * len(columns["score"]) for name, word in neighbours.to_dict().items()}
     write_columns("export", target, columns)
     return len(columns["score"])
 

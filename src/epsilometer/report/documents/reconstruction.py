@@ -13,6 +13,7 @@ class AtNoisePart(TypedDict):
     noise_multiplier: Annotated[float, "σ"]
     noise_std: Annotated[float, "deviation of the noise on every coordinate of a release"]
     mse: Annotated[float, "median over records of the error of estimates as they are"]
+    mean_mse: Annotated[float, "mean of the same, which is what limits speak of"]
     cut_mse: Annotated[float, "mean of the error of estimates that are cut to the range of values"]
     guess_mse: Annotated[float, "mean of the error of the mean record"]
     found: Annotated[IntervalPart, "share of estimates that are nearest to the right one of all records"]

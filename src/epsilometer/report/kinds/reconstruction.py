@@ -57,19 +57,19 @@ def _noises(document: Document) -> list[Block]:
     rows = tuple(
         (
             f"{one['noise_multiplier']:g}",
-            *(error_words(float(one[name])) for name in ("cut_mse", "mse", "guess_mse")),
+            *(error_words(float(one[name])) for name in ("cut_mse", "mean_mse", "mse", "guess_mse")),
             _recognised(one["found"]), *(error_words(float(one[name])) for name in ("fisher_limit", "renyi_limit")),
             up(float(one["epsilon"])),
         )
         for one in document["noises"]
     )  # fmt: skip
-    columns = ("σ", "error", "error before the cut", "of the mean record", "recognised", "Fisher limit", "Rényi limit",
-               f"ε ≤ at δ = {document['delta']:g}")  # fmt: skip
+    columns = ("σ", "error", "before the cut", "its median", "of the mean record", "recognised", "Fisher limit",
+               "Rényi limit", f"ε ≤ at δ = {document['delta']:g}")  # fmt: skip
     words = (
         "Errors are means over features of squares: the mean over records of estimates that are cut to the range of "
-        "values, the median before that, and of answering with the mean record. Recognised: the estimate is nearest to "
-        f"the right one of all records; intervals are exact, of {100 * document['confidence']:.10g} % for each number "
-        "by itself."
+        "values, mean and median before that (limits are on the mean), and of answering with the mean record. "
+        "Recognised: the estimate is nearest to the right one of all records; intervals are exact, of "
+        f"{100 * document['confidence']:.10g} % for each number by itself."
     )
     return [Numbers("Every noise multiplier", Table(columns, rows)), Words(words)]
 
