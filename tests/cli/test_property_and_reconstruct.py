@@ -53,7 +53,7 @@ def test_a_property_is_told_written_and_read_again(here, place: Path, shared: st
         assert said in report
     assert "<script" not in report
     rows = (place / "kept" / "scores.csv").read_text().splitlines()
-    assert rows[0] == "world,index,score"
+    assert rows[0] == "world,index,score,relation,unit"
     assert len(rows) == 41  # the control has none
     bound = here("bound", "kept/scores.csv", "--relation", "replace", "--delta", "1e-5", "--json")
     assert json.loads(bound.stdout)["lower_bound"]["epsilon"] == document["lower_bound"]["epsilon"]
@@ -75,7 +75,7 @@ def test_other_units_are_not_comparable(here, place: Path, shared: str, rebuilt:
     alike = here("diff", "a", "b")
     assert "not comparable" not in alike.stdout
     assert "seed\t0\t1" in alike.stdout
-    assert "differ in relation (replace of a participant, replace)" in here("diff", "a", "c").stdout
+    assert "differ in unit (participant, record)" in here("diff", "a", "c").stdout
 
 
 def test_options_win_over_the_spec(here, shared: str) -> None:

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 HEAVY = ("scipy", "sklearn", "matplotlib", "dp_accounting", "pydantic", "rich", "typer", "numba")
-OURS = ("errors", "validate", "watching")
+OURS = ("arrays", "deprecated", "errors", "validate", "watching")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class Attack(ABC):
     summary: ClassVar[str]
     least_references: ClassVar[int] = 0
     least_population: ClassVar[int] = 0
-    reads: ClassVar[tuple[str, ...]]  # signals, one of which at least there must be (see `signals.py`)
+    reads: ClassVar[tuple[str, ...]] = ()  # signals, one of which at least there must be (see `signals.py`)
     asks: ClassVar[bool] = False  # for the labels of noisy copies
     white_box: ClassVar[bool] = False
 

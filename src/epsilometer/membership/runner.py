@@ -50,7 +50,7 @@ def run_membership(
             raise InvalidInput("queries", None, f"noisy copies for {attack.name}", "Queries() has usual settings")
         if attack.white_box and not plan.white_box:
             raise InvalidInput("white_box", False, f"true for {attack.name}", "layers are looked at while models live")
-        if not any(name in plan.signal_names for name in attack.reads):
+        if attack.reads and not any(name in plan.signal_names for name in attack.reads):
             expected = f"attacks that read {', '.join(plan.signal_names)}, which is all that is known of a record here"
             raise InvalidInput("attacks", attack.name, expected, "leave it out")
     groups, names = _subgroups(plan, subgroup)  # before anything is trained

@@ -118,7 +118,7 @@ class DpSgdTraining(Subject):
 
     def offers(self, capability: type[Offered]) -> Offered | None:
         found = super().offers(capability)
-        return capability.of(EngineSteps(self.recipe, self.network)) if found is None else found
+        return capability.of(EngineSteps(self.recipe, lambda: self.network)) if found is None else found
 
     def describe(self) -> str:
         data = f"{self.data.name} ({len(self.data)} records)"

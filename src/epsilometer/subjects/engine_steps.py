@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import numpy as np
 
 from epsilometer.arrays import Floats
@@ -11,12 +14,23 @@ from epsilometer.training import Array, Labels, ModuleNetwork, Network, Recipe, 
 
 
 class EngineSteps(NoisySteps, KnowsNetwork, KnowsRecipe):
-    """All that the own DP-SGD offers to those who know its recipe and data."""
+    """All that the own DP-SGD offers to those who know its recipe and data.
 
-    def __init__(self, recipe: Recipe, network: Network | ModuleNetwork) -> None:
-        self.recipe, self.network, self.width = recipe, network, network.parameters
+    Its network is made when somebody asks for it: a plan asks what is offered before torch may be loaded.
+    """
+
+    def __init__(self, recipe: Recipe, network: Callable[[], Network | ModuleNetwork]) -> None:
+        self.recipe, self._made = recipe, network
         self.clip_norm, self.noise_multiplier = recipe.clip_norm, recipe.noise_multiplier
         self.sample_rate, self.steps, self.sampling = recipe.sample_rate, recipe.steps, recipe.sampling
+
+    @functools.cached_property
+    def network(self) -> Network | ModuleNetwork:  # type: ignore[override]
+        return self._made()
+
+    @functools.cached_property
+    def width(self) -> int:  # type: ignore[override]
+        return self.network.parameters
 
     def logits(self, parameters: Array, x: Array) -> Array:
         return self.network.logits(parameters, x.astype(parameters.dtype, copy=False))
