@@ -28,9 +28,9 @@ def commands() -> str:
     """Every command with its arguments, options and examples, as the program itself has them."""
     import typer
 
-    from epsilometer.cli.app import app
+    from epsilometer.cli.app import program
 
-    root: Any = typer.main.get_command(app)
+    root: Any = typer.main.get_command(program())
     parts = [
         "# Commands\n\nEvery command and every option. `epsilometer COMMAND --help` says the same on a terminal.\n"
         "Options may come in any order; those of `watch` and `inspect` come before `--`.\n",
@@ -102,7 +102,7 @@ def _cell(text: str) -> str:
 
 RESULTS = """# Results for programs
 
-With `--out DIR` a command writes its result as JSON: `result.json`, of `calibrate` `calibration.json`. Its `kind` says
+With `--out DIR` a command writes its result as JSON: `result.json`, of `coverage` `calibration.json`. Its `kind` says
 which of the following it is. These fields, with these types and meanings, are what a program may rely on: tests hold
 real results of every kind to this page. Within a `schema` fields may be added, but none goes or changes its meaning.
 Objects without a type here (`plan`, `figures`, settings) say what a run was made of; their keys are those of the

@@ -32,6 +32,7 @@ def watch(
     confidence: float = 0.95,
     delta: float | None = None,
     ignore: Collection[str] = (),
+    assume: Collection[str] = (),
     quiet: bool = False,
 ) -> T:
     """The same transformation, or the same plan of jax-privacy, which from now on is audited in every update.
@@ -43,7 +44,8 @@ def watch(
 
     `.audit` of what is returned (of a plan: of its `noise_addition_transform`) has `.verdict` and `.result()` at any
     time. At the end of the process lines on stderr say the verdict, unless `quiet`. Checks to `ignore` may fail, and
-    are shown as ignored; `delta` is that of an ε which is shown.
+    are shown as ignored; statements to `assume`, such as "sampling", need no test. `delta` is that of an ε which is
+    shown.
     """
     from epsilometer.watching.frameworks.jax.stated import bound_of, stated_by, with_noise
     from epsilometer.watching.frameworks.jax.transformation import Transformation
@@ -65,7 +67,9 @@ def watch(
         clip_norm = float(clip(lambda _: 0.0).l2_norm_bound)
     noise = getattr(noise, "original", noise)  # under `epsilometer watch` it is being watched already
     stated = stated_by(noise, noise_multiplier, clip_norm)
-    audit = Watch(canaries=canaries, seed=seed, confidence=confidence, delta=delta, ignore=ignore, quiet=quiet)
+    audit = Watch(
+        canaries=canaries, seed=seed, confidence=confidence, delta=delta, ignore=ignore, assume=assume, quiet=quiet
+    )
     transformation = Transformation(noise, stated, audit.hooks, clip)
     transformation.begin()
     made = transformation.wrapped()

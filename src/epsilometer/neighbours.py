@@ -7,6 +7,7 @@ speaks of neighbours says both, and statements about different ones never meet s
 from __future__ import annotations
 
 import enum
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -134,17 +135,22 @@ class SpeaksOfNeighbours:
     relation: Relation
     unit: str = RECORD
 
-    @property
+    @functools.cached_property
     def neighbours(self) -> Neighbours:
         return Neighbours(self.unit, self.relation)
+
+    def __post_init__(self) -> None:
+        self._settle_neighbours()
 
     def _settle_neighbours(self) -> None:
         """For `__post_init__`: where a relation is expected, names of relations and `Neighbours` do as well."""
         if type(self.relation) is Relation and self.unit == RECORD:
-            return  # as nearly always, and thousands of times where audits are simulated
-        said = Neighbours.of(self.relation, self.unit)
-        object.__setattr__(self, "relation", said.relation)
-        object.__setattr__(self, "unit", said.unit)
+            said = _OF_RECORDS[self.relation]  # as nearly always, and thousands of times where audits are simulated
+        else:
+            said = Neighbours.of(self.relation, self.unit)
+            object.__setattr__(self, "relation", said.relation)
+            object.__setattr__(self, "unit", said.unit)
+        object.__setattr__(self, "neighbours", said)
 
 
 def as_unit(value: object, argument: str = "unit") -> str:
@@ -153,6 +159,9 @@ def as_unit(value: object, argument: str = "unit") -> str:
         return value
     expected = "one word in lower case, of at most 30 letters, digits and hyphens"
     raise InvalidInput(argument, value, expected, "such as record, user, author")
+
+
+_OF_RECORDS = {relation: Neighbours(RECORD, relation) for relation in Relation}
 
 
 def require_same_neighbours(first: str, a: AnyNeighbours, second: str, b: AnyNeighbours) -> None:

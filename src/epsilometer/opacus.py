@@ -18,7 +18,7 @@ from epsilometer.watching.settings import EXTRA
 if TYPE_CHECKING:
     from epsilometer.watching.frameworks.opacus.record_norms import RecordNorms
 
-__all__ = ["Watch", "watch"]
+__all__ = ["Watch", "release", "watch"]
 
 
 class Watch(watching.Watch):
@@ -42,6 +42,15 @@ class Watch(watching.Watch):
         return norms
 
 
+def release(value: Any) -> Any:
+    """Declare a number, array or tensor that the script has made from its data with noise, and accounts for: a noisy
+    count, mean or principal component. It is given back as it is; only in the runs of `epsilometer watch --neighbours`
+    it is that of the reference, so that what depends on it accuses nobody."""
+    from epsilometer.watching.replay.release import same_in_every_run
+
+    return same_in_every_run(value)
+
+
 def watch(
     engine: Any,
     *,
@@ -51,17 +60,26 @@ def watch(
     confidence: float = 0.95,
     delta: float | None = None,
     ignore: Collection[str] = (),
+    assume: Collection[str] = (),
     quiet: bool = False,
 ) -> Watch:
     """Audit what this `PrivacyEngine` makes private from now on. At the end of the process lines on stderr say the
     verdict, unless `quiet`; `.verdict` and `.result()` say it at any time. `delta` is that of the ε which is shown
-    (without it the script's `target_delta`, else 1e-5); checks to `ignore` may fail, and are shown as ignored."""
+    (without it the script's `target_delta`, else 1e-5); checks to `ignore` may fail, and are shown as ignored;
+    statements to `assume` need no test, since whoever watches vouches for them."""
     if not callable(getattr(engine, "make_private", None)):
         raise InvalidInput("engine", engine, "an opacus.PrivacyEngine", "watch it before make_private is called")
     from epsilometer.watching.frameworks.opacus.attach import watch_engine
 
     watched = Watch(
-        canaries=canaries, place=place, seed=seed, confidence=confidence, delta=delta, ignore=ignore, quiet=quiet
+        canaries=canaries,
+        place=place,
+        seed=seed,
+        confidence=confidence,
+        delta=delta,
+        ignore=ignore,
+        assume=assume,
+        quiet=quiet,
     )
     watch_engine(engine, watched.hooks)
     return watched

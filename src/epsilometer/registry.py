@@ -56,16 +56,12 @@ class Registry(Mapping[str, T]):
     ) -> None:
         self.socket, self.argument, self.expected = socket, argument, expected
         self._own, self._accept = dict(own), accept
+        self.own: Mapping[str, T] = MappingProxyType(self._own)  # given in code, and the same on every machine
 
     @property
     def group(self) -> str:
         """The group of entry points in which other packages' entries are."""
         return f"epsilometer.{self.socket}"
-
-    @property
-    def own(self) -> Mapping[str, T]:
-        """The entries that were given in code; these are the same on every machine."""
-        return MappingProxyType(self._own)
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ import dp_accounting as dp
 import pytest
 
 from epsilometer.accounting import ClaimPromise, DpSgd, NoPromise, PartsPromise, StepsPromise, account, compare, curve
-from epsilometer.accounting.heterogeneous import pld_curve
-from epsilometer.claims import PointClaim, Relation
+from epsilometer.accounting.events import Composition
+from epsilometer.accounting.heterogeneous import BIN, _bin_width, pld_curve
+from epsilometer.claims import GaussianClaim, PointClaim, Relation
 from epsilometer.errors import InvalidInput
 
 STEPS = DpSgd(0.1, 1.2, 50)
@@ -51,6 +52,24 @@ def test_that_curve_is_the_one_of_dp_accounting() -> None:
     found = PartsPromise.of(dp.ComposedDpEvent([dp.SelfComposedDpEvent(step, 3), laplace])).curve()
     for epsilon in (0.5, 0.8, 1.2):
         assert found.epsilon_at(accountant.get_delta(epsilon)) == pytest.approx(epsilon, rel=5e-3)
+
+
+@pytest.mark.parametrize("sigma", [0.1, 0.03])
+def test_hardly_private_parts_take_wider_bins_which_round_upward(sigma: float) -> None:
+    """Bins of 1e-4 took a minute there, and gigabytes; a bin that rounded down would fall below the exact curve."""
+    part = Composition.of(dp.GaussianDpEvent(sigma))
+    assert BIN < _bin_width(list(part.parts)) < 0.02
+    found, exact = pld_curve(part, Relation.ADD_REMOVE), GaussianClaim(1.0 / sigma)
+    for delta in (1e-9, 1e-5, 1e-2, 0.5):
+        wanted = exact.epsilon_at(delta)
+        assert wanted <= found.epsilon_at(delta) < wanted * 1.01 or wanted > found.epsilons[-1]
+
+
+def test_usual_parts_keep_fine_bins_and_hopeless_ones_promise_nothing() -> None:
+    steps = dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(0.8)), 10_000)
+    assert _bin_width(list(Composition.of(dp.ComposedDpEvent([steps, dp.LaplaceDpEvent(0.1)])).parts)) == BIN
+    hopeless = Composition.of(dp.ComposedDpEvent([dp.GaussianDpEvent(1e-5), dp.LaplaceDpEvent(1.0)]))
+    assert pld_curve(hopeless, Relation.ADD_REMOVE).epsilon_at(1e-5) == math.inf
 
 
 def test_parts_that_are_dp_sgd_promise_the_same() -> None:

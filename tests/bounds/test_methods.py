@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -24,6 +25,8 @@ from epsilometer.bounds import (
     method_named,
 )
 from epsilometer.bounds.eprocess import _log_factor
+from epsilometer.bounds.named_method import Settings
+from epsilometer.bounds.one_run import Threshold
 from epsilometer.bounds.rank_pairs import Gaussians, Points, Ranks, Single, p_values
 from epsilometer.claims import GaussianClaim
 from epsilometer.errors import EvidenceMismatch, InvalidInput
@@ -277,3 +280,15 @@ def test_evidence_of_another_kind_is_refused(method) -> None:
     for evidence in (Counts(1, 0, 0, 1), OneRun([1.0], [1])):
         with pytest.raises(EvidenceMismatch):
             method.bound(evidence)
+
+
+def test_guesses_are_refused_by_whoever_has_no_use_for_them() -> None:
+    """They were ignored: whoever said how many was told of another number."""
+    run = OneRun(np.arange(40.0), np.arange(40) % 2)
+    deaf = replace(METHODS["one-run"], takes_guesses=False)
+    with pytest.raises(InvalidInput, match=r"guesses = 10: expected nothing with one-run"):
+        deaf.bound(run, Settings(guesses=10))
+    with pytest.raises(InvalidInput, match=r"threshold = 0\.5: expected nothing with one-run"):
+        deaf.bound(run, Settings(guesses=Threshold(0.5)))
+    assert deaf.bound(run, Settings()) == METHODS["one-run"].bound(run, Settings())
+    assert METHODS["one-run"].bound(run, Settings(guesses=10)).proof.guesses == 10

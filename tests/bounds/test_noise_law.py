@@ -16,13 +16,13 @@ from epsilometer.bounds.noise_law import (
     _GRIDS,
     _LATER,
     _LEVELS,
+    SMALLER_SHARES,
     _grid_gains,
     _level_gains,
     _scale_gains,
 )
-from epsilometer.bounds.noise_process import SMALLER_SHARES
 from epsilometer.errors import InvalidInput
-from epsilometer.noise_sample import GRIDS, LEVELS, NoiseSample, on_grid
+from epsilometer.noise_sample import GRIDS, LEVELS, Counts, NoiseSample, on_grids
 
 SIZES = {"weight": 150, "bias": 40, "scale": 10}
 
@@ -86,7 +86,7 @@ def steps_needed(draw, *, most: int = 60, seeds: int = 9) -> tuple[float, str]:
     for seed in range(seeds):
         rng, law = np.random.default_rng(seed), NoiseLaw()
         while law.refuted_at is None and law.steps < most:
-            law.add([NoiseSample.of(name, values) for name, values in draw(rng).items()])
+            law.add(NoiseSample.of(draw(rng)))
         at.append(law.refuted_at or 1000)
         said.append(re.sub("[0-9.]+", "", str(law.leading)))
     return float(np.median(at)), max(said, key=said.count)
@@ -131,7 +131,7 @@ def test_other_laws_of_the_right_variance(draw, most: int, word: str) -> None:
     found, said = steps_needed(lambda rng: {"weight": draw(rng, 1000)})
     if word == "grid":  # the scaled one is on a grid in the units of the noise, before it is divided
         rng, law = np.random.default_rng(0), NoiseLaw()
-        law.add([NoiseSample.of("weight", draw(rng, 200), 1.37)])
+        law.add(NoiseSample.of({"weight": draw(rng, 200)}, 1.37))
         found, said = min(found, law.refuted_at or 1000), str(law.leading)
     assert found <= most
     assert re.search(word, said)
@@ -145,7 +145,7 @@ def test_float32_generators_of_frameworks_are_right(size: float) -> None:
         sums = size * torch.randn(20_000, generator=generator)
         noise = torch.empty(20_000).normal_(0, 1.3, generator=generator)
         seen = ((sums + noise) - sums).double().numpy()
-        law.add([NoiseSample.of("weight", seen, 1.3, (sums + noise).numpy())])
+        law.add(NoiseSample.of({"weight": seen}, 1.3, {"weight": sums.numpy()}))
         assert law.refuted_at is None, (step, str(law.leading))
 
 
@@ -155,37 +155,37 @@ def test_a_bias_whose_gradients_are_all_alike_is_not_accused(sigma: float, batch
     for _ in range(20):
         sums = torch.full((3,), batch / 3**0.5)
         noisy = sums + torch.empty(3).normal_(0, sigma, generator=generator)
-        law.add([NoiseSample.of("bias", (noisy - sums).double().numpy(), sigma, noisy.numpy())])
+        law.add(NoiseSample.of({"bias": (noisy - sums).double().numpy()}, sigma, {"bias": sums.numpy()}))
     assert law.refuted_at is None, str(law.leading)
 
 
 def test_what_is_far_too_large_for_noise_is_not_looked_at_for_grids() -> None:
     law, rng = NoiseLaw(), np.random.default_rng(0)
     for _ in range(20):
-        law.add([NoiseSample.of("weight", 4096 + rng.normal(size=300)), NoiseSample.of("w", 64 + rng.normal(size=300))])
+        law.add(NoiseSample.of({"weight": 4096 + rng.normal(size=300), "w": 64 + rng.normal(size=300)}))
     assert law.refuted_at is None
 
 
 def test_parameters_that_come_later_are_paid_for() -> None:
     law, rng = NoiseLaw(), np.random.default_rng(0)
-    law.add([NoiseSample.of("weight", rng.normal(size=20))])
+    law.add(NoiseSample.of({"weight": rng.normal(size=20)}))
     for n in range(50):
-        law.add([NoiseSample.of(f"late {n}", rng.normal(size=20))])
-    assert sum(law._prices.values()) <= _EACH + _LATER
-    law.add([NoiseSample.of("silent", np.zeros(30))])
+        law.add(NoiseSample.of({f"late {n}": rng.normal(size=20)}))
+    assert sum(law._prices) <= _EACH + _LATER
+    law.add(NoiseSample.of({"silent": np.zeros(30)}))
     assert law.refuted_at == 52
     assert law.leading.parameter == "silent"
 
 
 def test_extremes_give_numbers_or_clear_errors() -> None:
     law = NoiseLaw()
-    law.add([])
+    law.add(None)
     assert (law.refuted_at, law.log_e_value <= 0.0) == (None, True)
     with pytest.raises(InvalidInput, match="finite sums of squares"):
-        law.add([NoiseSample.of("weight", [np.inf])])
+        law.add(NoiseSample.of({"weight": [np.inf]}))
     with pytest.raises(InvalidInput, match="on_grid"):
-        law.add([NoiseSample("weight", 3, 1.0, 3, fine=3, on_grid=(1, 2))])
+        law.add(NoiseSample(("weight",), (3,), (1.0,), Counts(3, fine=3, on_grid=(1, 2))))
     with pytest.raises(InvalidInput, match="beyond"):
-        law.add([NoiseSample("weight", 3, 1.0, 3, beyond=(4,) * len(LEVELS))])
+        law.add(NoiseSample(("weight",), (3,), (1.0,), Counts(3, beyond=(4,) * len(LEVELS))))
     assert law.steps == 1  # nothing that was refused counts
-    assert on_grid(np.zeros(3), 8) == 3
+    assert on_grids(np.zeros(3)).tolist() == [3, 3]

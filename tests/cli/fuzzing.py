@@ -96,9 +96,9 @@ OPTIONS = {
     "mechanism own": _MECHANISM,
     "watch": (
         "--canaries", "--number", "--confidence", "--require", "--out", "--stop-when-known", "--seed", "--ignore",
-        "--delta", "--again",
+        "--delta", "--again", "--assume", "--junit", "--summary", "--neighbours",
     ),
-    "inspect": ("--second-run", "--require", "--ignore", "--json"),
+    "inspect": ("--second-run", "--require", "--confidence", "--ignore", "--assume", "--json"),
     "sweep": ("--vary", "--trials", "--confidence", "--seed", "--data-dir", *_PLAYED),
     "membership": _MEMBERSHIP,
     "membership given": _MEMBERSHIP,

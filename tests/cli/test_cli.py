@@ -448,3 +448,11 @@ def test_coverage_writes_through_no_link(tmp_path: Path) -> None:
     assert shown.returncode == 2
     assert "a folder without calibration.md" in shown.stderr
     assert not (tmp_path / "not there yet").exists()
+
+
+def test_only_the_command_that_is_asked_for_is_imported() -> None:
+    code = "import sys; from epsilometer.cli.app import run; run(); print(*sys.modules, sep='\\n')"
+    ran = subprocess.run([sys.executable, "-c", code, "power", "--help"], capture_output=True, text=True, check=True)
+    ours = {name.split(".")[2] for name in ran.stdout.splitlines() if name.startswith("epsilometer.cli.")}
+    assert "power" in ours
+    assert not ours & {"audit", "instances", "reconstruct", "watch"}

@@ -120,7 +120,8 @@ def plan_only(here: Callable[..., Shown], monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("epsilometer.watching.launch.run.follow", lambda *_: 0)
     monkeypatch.setattr("epsilometer.overview.server.FolderServer.serve_forever", stop)
     monkeypatch.setattr(sys.stdout, "fileno", lambda: 1, raising=False)  # of the one that `here` has replaced
-    monkeypatch.setattr(app_module, "app", typer.main.get_command(app_module.app))
+    built = typer.main.get_command(app_module.program())
+    monkeypatch.setattr(app_module, "program", lambda _: built)
     monkeypatch.setattr("epsilometer.data.digits", functools.cache(digits))
 
 
@@ -180,7 +181,7 @@ def test_what_hangs_is_told() -> None:
 
 
 def test_every_command_and_option_is_asked_for() -> None:
-    program = typer.main.get_command(app_module.app)
+    program = typer.main.get_command(app_module.program())
     for name, command in program.commands.items():
         asked = [key for key, line in GOOD.items() if line[:1] == [name]]
         words = {word for key in asked for word in (*OPTIONS[key], *GOOD[key])}

@@ -71,6 +71,10 @@ def test_a_function_of_one_number_gets_a_number(here, place: Path) -> None:
         (["laplace"], "--epsilon is missing: expected the claimed ε"),
         (["laplace", "--epsilon", "0"], "--epsilon = 0.0: expected a number in (0, inf)"),
         (["laplace", "--epsilon", "nan"], "--epsilon = nan"),
+        (
+            ["laplace", "--epsilon", "1", "--relation", "replace"],
+            "--relation = 'replace': expected add-remove",
+        ),
         (["laplace", "--epsilon", "1", "--sensitivity", "0"], "--sensitivity = 0.0"),
         (["laplace", "--epsilon", "1", "--sensitivity", "nan"], "--sensitivity = nan"),
         (["laplace", "--epsilon", "1", "--delta", "2"], "--delta = 2.0"),

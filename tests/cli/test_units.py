@@ -74,6 +74,9 @@ def test_a_training_of_ones_own_may_be_of_users(here, place: Path) -> None:
     assert result["plan"]["claim"]["unit"] == result["lower_bound"]["unit"] == "user"
     again = here("runs", "users", "--export", "again.csv")
     assert "--relation add-remove --unit user" in again.stdout + again.stderr
+    listed = here("runs", "users").stdout.splitlines()[1].split("\t")
+    assert listed[3:5] == ["2, user-level", "0.000, user-level"]
+    assert json.loads(here("runs", "users", "--json").stdout)["runs"][0]["unit"] == "user"
     here(*asked, "--out", "records", "--quiet")
     both = here("diff", "users", "records")
     assert both.stdout.startswith("not comparable: these runs differ in unit (user, record)")

@@ -16,6 +16,7 @@ from epsilometer.json_values import json_values
 from epsilometer.overview.folder import Folder
 from epsilometer.overview.pages import index_page, run_page
 from epsilometer.watching.facts import Facts
+from epsilometer.watching.judging import Judging
 from epsilometer.watching.monitor import Monitor
 from epsilometer.watching.recording import Ended, MadePrivate, Step, Told
 from epsilometer.watching.result import document_of
@@ -28,7 +29,7 @@ def store_watch(where: Path, noise: float = 1.0, trainings: int = 1, **changed: 
     """What a watched command leaves; its trainings have so much of their noise."""
     where.mkdir(parents=True)
     Settings(seed=1).write(where)
-    monitor, rng = Monitor(), np.random.default_rng(0)
+    monitor, rng = Monitor(Judging(assume=("clipping", "sampling", "accounting"))), np.random.default_rng(0)
     for number in range(1, trainings + 1):
         monitor.take(MadePrivate(number, "DPOptimizer", 1.0, 1.0, 200, "extra", {}))
         for _ in range(20):

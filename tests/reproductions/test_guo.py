@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from epsilometer.cli.app import app
+from epsilometer.cli.app import program
 from epsilometer.errors import InvalidInput
 from epsilometer.figures import Grid, Lines, Pictures
 from epsilometer.reproductions import Row, Session
@@ -61,7 +61,7 @@ def test_more_records_than_there_are_is_refused() -> None:
 def test_the_command_keeps_numbers_and_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["reproduce", "guo-reconstruction", "--only", "attack=gradient", "--only", "data=digits", "--only",
              "noise=0", "--trials", "20", "--out", str(tmp_path / "out"), "--json", "--quiet"]  # fmt: skip
-    assert not app(words, standalone_mode=False)
+    assert not program()(words, standalone_mode=False)
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert row["found"] == 1.0
     assert row["picture"]["original"] == row["picture"]["estimate"]

@@ -20,7 +20,7 @@ def assert_script() -> tuple[AssertPrivate, dict[str, object]]:
 
 def test_a_script_without_half_of_its_noise_fails(assert_script: tuple[AssertPrivate, dict[str, object]]) -> None:
     assert_private, told = assert_script
-    with pytest.raises(NotPrivate, match=r"violated: what it states of its steps is refuted(.|\n)*epsilometer watch"):
+    with pytest.raises(NotPrivate, match=r"violated: noise is broken at step (.|\n)*epsilometer watch"):
         assert_private("digits.py", command=["--noise-scale", "0.5", "--steps", "8"])
     assert told["epsilometer.verdict"] == "violated"
     assert told["epsilometer.steps"] == 8

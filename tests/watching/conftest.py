@@ -1,3 +1,3 @@
 """Scripts to be watched are no tests."""
 
-collect_ignore = ["scripts"]
+collect_ignore = ["heldout", "scripts"]

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 HEAVY = ("scipy", "sklearn", "matplotlib", "dp_accounting", "pydantic", "rich", "typer", "numba")
-OURS = ("arrays", "deprecated", "errors", "validate", "watching")
+OURS = ("arrays", "deprecated", "errors", "noise_sample", "validate", "watching")
 
 
 @pytest.mark.parametrize(

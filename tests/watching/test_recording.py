@@ -98,5 +98,5 @@ def test_recordings_of_the_first_version_are_judged_as_ever(
     (seen,) = monitor
     assert (seen.verdict().outcome, seen.refuted_at, seen.history) == (outcome, refuted_at, accounted)
     assert seen.process.log_e_value == pytest.approx(log_e_value, abs=0.01)
-    assert {one["name"] for one in seen.checks if one["status"] == "failed"} == failed
+    assert {one.name for one in seen.checks if one.status == "failed"} == failed
     assert len(seen.checks) == checks

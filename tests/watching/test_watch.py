@@ -77,8 +77,14 @@ def test_a_script_does_what_it_does_without_watch(tmp_path: Path) -> None:
     assert lines[0].startswith(
         "epsilometer: training 1: DPOptimizer, noise multiplier 1.386, clip norm 1, 200 canaries"
     )
-    assert lines[1].startswith("epsilometer: training 1: consistent: 20 steps do not refute the stated noise")
-    assert lines[2].startswith("epsilometer: training 1: quote: 20 steps do not refute the stated noise")
+    assert lines[1].startswith(
+        "epsilometer: training 1: consistent: held: clipping, noise, sampling, accounting; "
+        "nothing else: held, without replay"
+    )
+    rows = [line.removeprefix("epsilometer: training 1: ").split(": ")[:2] for line in lines[2:7]]
+    assert [words[0] for words in rows] == ["clipping", "noise", "sampling", "accounting", "nothing else"]
+    assert all(words[1].startswith("held (by ") for words in rows)
+    assert lines[7].startswith("epsilometer: training 1: quote: 20 steps do not refute the stated noise")
     assert watch("--out", str(out), "--", "true").returncode == 2  # results are not overwritten
 
 
@@ -92,7 +98,7 @@ def test_a_script_does_what_it_does_without_watch(tmp_path: Path) -> None:
 def test_half_of_the_noise_is_violated(mode: list[str]) -> None:
     seen = watch("--require", "not-violated", "--", *DIGITS, "--noise-scale", "0.5", *mode)
     assert seen.returncode == 1
-    assert "violated: what it states of its steps is refuted at step" in seen.stderr
+    assert "violated: noise is broken at step" in seen.stderr
     assert json.loads(seen.stdout)["history"] == [[1.386, 0.1, 20]]
 
 
@@ -367,7 +373,7 @@ def test_a_failed_check_can_be_accepted_and_is_shown_as_ignored(tmp_path: Path) 
     assert watch("--require", "consistent", "--", *command).returncode == 1
     again = watch("--again", str(out), "--require", "not-violated")  # the same recordings, without the excuse
     assert again.returncode == 1
-    assert "violated: the mechanism that it states is refuted by check sampler" in again.stderr
+    assert "violated: sampling is broken (by sampler): poisson_sampling=False" in again.stderr
     excused = ["--ignore", "sampler", "--ignore", "sample-rate"]
     assert watch("--again", str(out), "--require", "consistent", *excused).returncode == 0
     wrong = watch("--ignore", "no-such-check", "--", "true")

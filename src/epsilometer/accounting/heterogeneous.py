@@ -13,7 +13,7 @@ import numpy as np
 
 from epsilometer.accounting.events import Composition, own_event, sampled_gaussian
 from epsilometer.accounting.moments import LARGEST_LAMBDA
-from epsilometer.accounting.pld import LARGEST_EPSILON
+from epsilometer.accounting.pld import LARGEST_EPSILON, deltas_of, epsilon_of, positive_parts
 from epsilometer.accounting.rdp import ORDERS
 from epsilometer.accounting.renyi import log_moment
 from epsilometer.arrays import Floats
@@ -24,7 +24,8 @@ from epsilometer.neighbours import AnyNeighbours, Neighbours, Relation
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-BIN = 1e-4  # of a privacy loss
+BIN, WIDEST_BIN = 1e-4, 2.0  # of a privacy loss; wider ones say nothing of an ε that anybody claims
+MOST_BINS, MOST_TOGETHER = 10**6, 10**7  # of a part, and of the whole
 ROUND_OFF = 1e-12  # of δ, more than a few transforms lose
 _RELATIONS = {
     Relation.ADD_REMOVE: "ADD_OR_REMOVE_ONE",
@@ -40,7 +41,7 @@ def pld_epsilon(whole: Composition, delta: float, relation: Relation) -> float:
     total, allowed = _distribution(whole, relation), delta - ROUND_OFF
     if total is None or allowed <= 0:
         return math.inf
-    return max(0.0, float(total.get_epsilon_for_delta(allowed)))
+    return max(epsilon_of(*part, allowed) for part in positive_parts(total))
 
 
 def pld_curve(whole: Composition, neighbours: AnyNeighbours, points: int = 400) -> CurveClaim:
@@ -59,7 +60,8 @@ def pld_curve(whole: Composition, neighbours: AnyNeighbours, points: int = 400) 
     largest = min(max(2e-3, pld_epsilon(whole, 1e-10, relation)), LARGEST_EPSILON)
     tail = points // 4  # most points evenly, some towards 0
     epsilons = np.unique(np.concatenate([np.linspace(0.0, largest, points - tail), np.geomspace(1e-3, largest, tail)]))
-    deltas = np.clip(np.asarray(total.get_delta_for_epsilon(epsilons)) + ROUND_OFF, 0.0, 1.0)
+    found = np.max([deltas_of(*part, epsilons) for part in positive_parts(total)], axis=0)
+    deltas = np.clip(found + ROUND_OFF, 0.0, 1.0)
     profile = dict(zip(epsilons.tolist(), deltas.tolist(), strict=True))
     with suppress(InvalidInput):  # parts that basic composition does not know
         pure = basic_epsilon(whole, 0.0, relation)
@@ -75,21 +77,44 @@ def _distribution(whole: Composition, relation: Relation) -> PrivacyLossDistribu
     from dp_accounting.pld import privacy_loss_distribution as pld
     from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 
-    total = pld.identity(value_discretization_interval=BIN)
-    for leaf, count in _private(whole, relation):
-        if leaf is None:
-            return None
+    parts = list(_private(whole, relation))
+    width = _bin_width(parts)
+    if width > WIDEST_BIN or any(leaf is None for leaf, _ in parts):
+        return None
+    total = pld.identity(value_discretization_interval=width)
+    for leaf, count in parts:
         if (own := own_event(leaf)) is not None:
             pure = common.DifferentialPrivacyParameters(own.pure, 0)
-            part = pld.from_privacy_parameters(pure, value_discretization_interval=BIN)
+            part = pld.from_privacy_parameters(pure, value_discretization_interval=width)
         else:
-            accountant = PLDAccountant(_neighbours(relation), BIN)
+            accountant = PLDAccountant(_neighbours(relation), width)
             _compose(accountant, leaf, "pld", relation)
             if accountant._contains_non_dp_event:
                 return None
             part = accountant._pld
         total = total.compose(part.self_compose(count) if count > 1 else part)
     return total
+
+
+def _bin_width(parts: list[tuple[Any, int]]) -> float:
+    """The width of a bin of privacy loss: fine, unless the losses of hardly private parts would fill the memory.
+
+    Rounding is upward, so coarser bins only give a larger ε; and they are that only where ε is large.
+    """
+    largest = together = 0.0
+    for leaf, count in parts:
+        rate, span = (1.0, 0.0) if leaf is None else _span(leaf)
+        largest, together = max(largest, span), together + count * rate * span**2  # as variances add up
+    return max(BIN, largest / MOST_BINS, math.sqrt(together) / MOST_TOGETHER)
+
+
+def _span(leaf: Any) -> tuple[float, float]:
+    """How often a part has a loss at all, and how far apart the least and the largest lie, about; 0 of parts that are
+    not looked through."""
+    if (gaussian := sampled_gaussian(leaf)) is not None:
+        rate, sigma = gaussian
+        return rate, math.inf if sigma == 0 else 1.0 / sigma**2 + 20.0 / sigma
+    return 1.0, 2.0 * (_pure(leaf) or 0.0)
 
 
 def rdp_epsilon(whole: Composition, delta: float, relation: Relation) -> float:

@@ -75,9 +75,6 @@ class UpperBound(SpeaksOfNeighbours):
     caveat: str = ""
     unit: str = RECORD
 
-    def __post_init__(self) -> None:
-        self._settle_neighbours()
-
     def __str__(self) -> str:
         text = f"ε ≤ {up(self.epsilon)} at δ = {self.delta:g} ({self.neighbours}), {self.accountant}"
         return f"{text}; {self.caveat}" if self.caveat else text

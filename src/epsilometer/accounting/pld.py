@@ -78,18 +78,23 @@ def epsilon_at(whole: PrivacyLossDistribution, delta: float) -> float:
     parts = _large_parts(whole)
     if not parts:
         return float(whole.get_epsilon_for_delta(delta))
-    return max(_epsilon_of(*part, delta) for part in parts)
+    return max(epsilon_of(*part, delta) for part in parts)
 
 
 def _deltas_at(whole: PrivacyLossDistribution, epsilons: Floats) -> Floats:
     """At ε ≥ 0 in ascending order."""
     parts = _large_parts(whole) or [_small_part(pmf, float(epsilons[0])) for pmf in _pmfs(whole)]
-    found: Floats = np.max([_deltas_of(*part, epsilons) for part in parts], axis=0)
+    found: Floats = np.max([deltas_of(*part, epsilons) for part in parts], axis=0)
     return found
 
 
 def _pmfs(whole: PrivacyLossDistribution) -> tuple[Any, ...]:
     return (whole._pmf_remove,) if whole._symmetric else (whole._pmf_remove, whole._pmf_add)
+
+
+def positive_parts(whole: PrivacyLossDistribution) -> list[tuple[Floats, Floats, Floats]]:
+    """For `epsilon_of` and `deltas_of`: all that counts for ε ≥ 0, for each order of the worlds."""
+    return [_small_part(pmf, 0.0) for pmf in _pmfs(whole)]
 
 
 def _small_part(pmf: Any, least: float) -> tuple[Floats, Floats, Floats]:
@@ -123,18 +128,18 @@ def _large_parts(whole: PrivacyLossDistribution) -> list[tuple[Floats, Floats, F
     return found
 
 
-def _epsilon_of(losses: Floats, upper: Floats, lower: Floats, delta: float) -> float:
+def epsilon_of(losses: Floats, upper: Floats, lower: Floats, delta: float) -> float:
     """The smallest ε ≥ 0 with upper − e^ε·lower ≤ δ over losses above ε, as dp-accounting finds it."""
     if upper[0] > delta:
         return math.inf
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         reached = np.log((upper - delta) / lower)
     ends = np.flatnonzero((upper[:-1] > delta) & (lower[:-1] > 0) & (reached[:-1] >= losses))
     last = int(ends[0]) if ends.size else len(losses)
     return 0.0 if upper[last] <= lower[last] + delta else max(0.0, float(reached[last]))
 
 
-def _deltas_of(losses: Floats, upper: Floats, lower: Floats, epsilons: Floats) -> Floats:
+def deltas_of(losses: Floats, upper: Floats, lower: Floats, epsilons: Floats) -> Floats:
     above = np.searchsorted(-losses, -epsilons, side="left")  # how many losses exceed each
     deltas: Floats = upper[above] - np.exp(epsilons) * lower[above]
     return deltas

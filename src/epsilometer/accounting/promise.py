@@ -61,6 +61,14 @@ class Promise(ABC):
         """The same training with another noise, where that makes sense."""
         return None
 
+    def curve_with_noise(self, neighbours: AnyNeighbours, noise_multiplier: float) -> Claim:
+        """Its curve, of a promise that has one: for whoever tries many."""
+        other = self.with_noise(noise_multiplier)
+        found = None if other is None else other.curve(neighbours)
+        if found is None:
+            raise InvalidInput("promise", self.describe(), "noisy steps, which have a curve for any noise")
+        return found
+
     def by_accountants(self, delta: float, neighbours: AnyNeighbours = Relation.ADD_REMOVE) -> tuple[UpperBound, ...]:
         """What each of our own accountants says, of those that can say something."""
         return ()

@@ -10,7 +10,8 @@ from epsilometer.arrays import Floats
 from epsilometer.auditing.plan import Plan
 from epsilometer.evidence import Trial
 from epsilometer.isolation import Isolation
-from epsilometer.runs.trials import Fingerprinted, Preparation, Results
+from epsilometer.runs.identity import Fingerprinted
+from epsilometer.runs.trials import Preparation, Results
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,8 +31,9 @@ from epsilometer.evidence import Evidence, Trial
 from epsilometer.isolation import Isolation
 from epsilometer.neighbours import Neighbours, Relation, require_same_neighbours
 from epsilometer.rounding import down
+from epsilometer.runs.identity import Fingerprinted
 from epsilometer.runs.scores import require_scores
-from epsilometer.runs.trials import Fingerprinted, Preparation, Rehearsal, Results, one_thread
+from epsilometer.runs.trials import Preparation, Rehearsal, Results, one_thread
 from epsilometer.seeds import Seeds, Stream, seed_of
 from epsilometer.subjects import Access, Insertion, Observer, Subject, code_of
 
@@ -99,17 +100,18 @@ class Plan(Fingerprinted):
     def _require_powers(self) -> None:
         """Nobody plays who needs more than the subject grants and offers: better to say so before any training."""
         granted = self.access & self.subject.grants
-        lacking = granted.lacks(self.adversary.needs)
-        expected = f"one that needs no more than this training grants ({granted}); it also needs {', '.join(lacking)}"
-        if not lacking:
-            lacking = [one.words for one in self.adversary.lacks(self.subject)]
-            expected = f"one that {self.subject.describe()} offers enough to; it needs {' and '.join(lacking)}"
-        if lacking:
-            foreign = self.subject.safeguards.foreign  # whose adversaries have modest settings by themselves
-            usual = {name: kind.least_privileged() if foreign else kind() for name, kind in ADVERSARIES.items()}
-            able = [n for n, one in usual.items() if not granted.lacks(one.needs) and not one.lacks(self.subject)]
-            remedy = f"these would work: {', '.join(able)}" if able else "no adversary here works with so little"
-            raise InvalidInput("adversary", self.adversary.describe(), expected, remedy)
+        if lacking := granted.lacks(self.adversary.needs):
+            needed = f"needs no more than this training grants ({granted}); it also needs {', '.join(lacking)}"
+        elif lacked := self.adversary.lacks(self.subject):
+            words = " and ".join(one.words for one in lacked)
+            needed = f"{self.subject.describe()} offers enough to; it needs {words}"
+        else:
+            return
+        foreign = self.subject.safeguards.foreign  # whose adversaries are least privileged by themselves
+        usual = {name: kind.least_privileged() if foreign else kind() for name, kind in ADVERSARIES.items()}
+        able = [n for n, one in usual.items() if not granted.lacks(one.needs) and not one.lacks(self.subject)]
+        remedy = f"these would work: {', '.join(able)}" if able else "no adversary here works with so little"
+        raise InvalidInput("adversary", self.adversary.describe(), f"one that {needed}", remedy)
 
     @property
     def planned_trials(self) -> int:
@@ -126,7 +128,8 @@ class Plan(Fingerprinted):
             return known.method(Settings(mechanism=self._stated_steps()))  # the training says how steps compose
         if self.method is None:
             return default_method(kind, self.seed)
-        if hasattr(self.method, "in_order"):  # it may stop the audit, which only the trials' own order allows
+        if is_sequential(self.method) and hasattr(self.method, "in_order"):
+            # It may stop the audit, which only the trials' own order allows.
             return replace(self.method, in_order=True)  # type: ignore[type-var]
         return self.method
 
@@ -227,7 +230,7 @@ class Plan(Fingerprinted):
 
     def play(self, prepared: Preparation, trials: Sequence[Trial]) -> list[Floats]:
         game, kind = self.game(prepared), self.adversary.evidence_type
-        sides = (kind.side(self.seed, trial, game.scores) for trial in trials)
+        sides = [kind.side(self.seed, trial, game.scores) for trial in trials]
         inserting = Seeds(self.seed, [(Stream.INSERTING, index) for _, index in trials])
         # Worlds must be independent: trial i of one is of another game than trial i of the other.
         drawing = Seeds(self.seed, [(Stream.DRAWING, 2 * index + world) for world, index in trials])

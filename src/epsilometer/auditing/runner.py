@@ -12,7 +12,6 @@ from epsilometer.accounting import UpperBound, epsilon_floor
 from epsilometer.auditing.plan import Plan
 from epsilometer.auditing.verdict import Verdict, decide
 from epsilometer.bounds import ClaimTest, Kind, LowerBound, NoiseLimit, is_sequential, largest_noise_multiplier
-from epsilometer.claims import Claim
 from epsilometer.errors import unknown_name
 from epsilometer.evidence import Evidence
 from epsilometer.figures import Drawable, Figure
@@ -100,7 +99,7 @@ def run(
         prepared=store.preparation(stored.fingerprint),
     )
     store.conclude(
-        plan.fingerprint(),
+        stored.fingerprint,
         {
             "verdict": result.verdict.to_dict(),
             "lower_bound": result.lower_bound.to_dict(),
@@ -114,10 +113,11 @@ def run(
 def judge(plan: Plan, evidence: Evidence, judged: int | None = None, *, noise_limit: bool = True) -> AuditResult:
     """Bound, test and verdict for the evidence of a plan, from all of its trials if nothing else is said."""
     method = plan.planned_method
-    require_same_neighbours("the claim", plan.neighbours, "the evidence", evidence.neighbours)
+    neighbours = plan.claim.neighbours
+    require_same_neighbours("the claim", neighbours, "the evidence", evidence.neighbours)
     test = method.test(evidence, plan.claim, confidence=plan.confidence)
     lower_bound = method.bound(evidence, delta=plan.delta, confidence=plan.confidence)
-    require_same_neighbours("the claim", plan.neighbours, f"the bound by {method.name}", lower_bound.neighbours)
+    require_same_neighbours("the claim", neighbours, f"the bound by {method.name}", lower_bound.neighbours)
     limit = _noise_limit(plan, evidence) if noise_limit else None
     return AuditResult(
         plan=plan,
@@ -138,24 +138,17 @@ def _noise_limit(plan: Plan, evidence: Evidence) -> NoiseLimit | None:
 
     None either for one run, or for a method that bets anew against every claim: its refutations need not be nested.
     """
-    promise, method = plan.promise, plan.planned_method
-    reference = promise.curve(plan.neighbours) if promise.noise_multiplier is not None and not promise.caveat else None
+    promise, method, neighbours = plan.subject.promise, plan.planned_method, plan.claim.neighbours
+    reference = promise.curve(neighbours) if promise.noise_multiplier is not None and not promise.caveat else None
     if reference is None or not evidence.independent or is_sequential(method):
         return None
 
     if hasattr(method, "simulations"):
         fewer = min(method.simulations, math.ceil(LIMITING / (1.0 - plan.confidence)))
         method = replace(method, simulations=fewer)  # type: ignore[type-var]
-
-    def curve_of(noise_multiplier: float) -> Claim:
-        other = promise.with_noise(noise_multiplier)
-        found = None if other is None else other.curve(plan.neighbours)
-        assert found is not None  # as there is a curve for the noise that is promised
-        return found
-
     return largest_noise_multiplier(
         evidence.as_pairs(),
-        curve_of,
+        functools.partial(promise.curve_with_noise, neighbours),
         confidence=plan.confidence,
         method=method,
         reference=reference,
@@ -167,7 +160,7 @@ def _family_bound(plan: Plan, bound: LowerBound, limit: NoiseLimit | None) -> Lo
     """ε at the plan's δ, by PLD, of DP-SGD with the most noise that the scores allow; nothing else is assumed."""
     if bound.kind is Kind.FAMILY:
         return bound
-    steps = plan.promise.steps
+    steps = plan.subject.promise.steps
     if limit is None or steps is None or limit.kind is not Kind.CERTIFIED or bound.group_size > 1:
         return None
     epsilon = 0.0

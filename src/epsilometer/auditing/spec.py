@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,7 +32,6 @@ from epsilometer.claims import Claim
 from epsilometer.data import Progress
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PerStep
-from epsilometer.neighbours import Neighbours, Relation, as_unit
 from epsilometer.subjects import Access, Subject
 
 AnySection = TypeVar("AnySection", bound=SubjectSection)
@@ -81,12 +81,7 @@ class Spec(Section):
 
     def _plan(self, data_dir: Path | None, progress: Progress | None) -> Plan:
         self._require_one_subject()
-        return self._planned(*self.kind.build(self, lambda: self.data.load(data_dir, progress)))
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Of which the claim speaks."""
-        return Neighbours(as_unit(self.claim.unit, "claim.unit"), Relation.of(self.claim.relation))
+        return self._planned(*self.kind.build(self, functools.partial(self.data.load, data_dir, progress)))
 
     def _require_one_subject(self) -> None:
         """Nothing may be said that would not count."""
@@ -98,7 +93,7 @@ class Spec(Section):
 
     def _planned(self, subject: Subject, claim: Claim) -> Plan:
         adversary = self.adversaries()[0]
-        if self.kind.modest:
+        if self.kind.least_privileged:
             adversary = adversary.fitted(len(subject.data), self.adversary.model_dump())
         settings = self.audit.model_dump(exclude={"bound", "threshold", "target"})
         return Plan(
@@ -142,7 +137,7 @@ class Spec(Section):
         """The adversary; or several, one for each value of settings that were given as lists."""
         chosen = self.kind.adversary_named(self.adversary.name)
         given = self.adversary.model_dump(exclude={"name"})
-        if self.kind.modest:
+        if self.kind.least_privileged:
             given = {**chosen.least_settings, **given}
         _require_settings(chosen, given)
         alternatives = {key: value if isinstance(value, list) else [value] for key, value in given.items()}

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from epsilometer import validate
 from epsilometer.data import Dataset, Progress, load, own_data
 from epsilometer.errors import InvalidInput
-from epsilometer.neighbours import RECORD
+from epsilometer.neighbours import RECORD, Neighbours
 from epsilometer.subjects import Controls, Entry, Sees, Subject
 from epsilometer.training import is_module, register
 
@@ -38,6 +38,11 @@ class ClaimSection(Section):
     relation: str = "add-remove"
     unit: str = RECORD  # of the promise; in a training of one's own, also what a row of the data is
     form: Literal["curve", "point"] | None = None
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Of which the claim speaks."""
+        return Neighbours(self.unit, self.relation)  # type: ignore[arg-type]  # it reads names
 
 
 class DataSection(Section):

@@ -78,20 +78,24 @@ def decide(evidence: Evidence, test: ClaimTest, method: Method) -> Verdict:
     if test.refuted and test.kind is Kind.CERTIFIED:
         reason = f"{test.claim.statement} is refuted with {confidence(test.confidence)}: {test.comparison}"
         return Verdict(Outcome.VIOLATED, reason, refuted=test.claim.statement)
-    says_nothing = _says_nothing(evidence, test)
+    sizes = evidence.sizes
+    says_nothing = _says_nothing(sizes, test)
     if says_nothing:
         return Verdict(Outcome.INCONCLUSIVE, says_nothing)
-    claim, sizes = test.claim, evidence.sizes
+    pairs = evidence.as_pairs()
+    if len(np.unique(np.concatenate([pairs.out_scores, pairs.in_scores]))) == 1:
+        reason = "no violation found, and all scores are equal: this attack sees nothing; use another adversary"
+        return Verdict(Outcome.INCONCLUSIVE, reason)
     power = least_power(
         method.as_seen_by(evidence),
-        claim,
-        attack_strength(evidence.as_pairs()),
+        test.claim,
+        attack_strength(pairs),
         out_trials=sizes["out"],
         in_trials=sizes["in"],
         confidence=test.confidence,
         group_size=evidence.group_size,
     )
-    unseen = _unseen(evidence, test)
+    unseen = _unseen(evidence, sizes, test)
     p_value = getattr(test.proof, "p_value", 1.0)
     if p_value <= DOUBTFUL:
         reason = (
@@ -125,7 +129,7 @@ def least_power(method: Method, claim: Claim, strength: float, **audit: Any) -> 
     return power
 
 
-def _says_nothing(evidence: Evidence, test: ClaimTest) -> str:
+def _says_nothing(sizes: dict[str, int], test: ClaimTest) -> str:
     """Why such an audit can say nothing, however it ends; empty if it can."""
     if test.claim.is_vacuous:
         return "the claim promises nothing (ε = ∞), so nothing can refute it"
@@ -133,17 +137,13 @@ def _says_nothing(evidence: Evidence, test: ClaimTest) -> str:
         what = {Kind.FAMILY: "a bound for a family of mechanisms", Kind.CREDIBLE: "a credible bound"}
         given = what.get(test.kind, "an estimate")
         return f"{test.method} gives {given}, which can neither refute nor support a claim"
-    if min(evidence.sizes.values()) < FEWEST_TRIALS:
+    if min(sizes.values()) < FEWEST_TRIALS:
         return f"no violation found, but fewer than {FEWEST_TRIALS} trials per world tell nothing of an attack"
-    pairs = evidence.as_pairs()
-    if len(np.unique(np.concatenate([pairs.out_scores, pairs.in_scores]))) == 1:
-        return "no violation found, and all scores are equal: this attack sees nothing; use another adversary"
     return ""
 
 
-def _unseen(evidence: Evidence, test: ClaimTest) -> float | None:
+def _unseen(evidence: Evidence, sizes: dict[str, int], test: ClaimTest) -> float | None:
     """How rare a leak may be and stay unseen; canaries of one run speak of one training only."""
     if not evidence.independent:
         return None
-    n, m = evidence.sizes["out"], evidence.sizes["in"]
-    return blind_spot(test.claim, n, m, confidence=test.confidence, group_size=evidence.group_size)
+    return blind_spot(test.claim, sizes["out"], sizes["in"], confidence=test.confidence, group_size=evidence.group_size)

@@ -1,6 +1,7 @@
 """Evidence → lower bounds on ε. numpy and scipy only; one method a file."""
 
 from epsilometer.bounds.bayesian import bayesian
+from epsilometer.bounds.by_name import default_method, method_as_dict, method_named, mirrored
 from epsilometer.bounds.catalogue import compare_bounds
 from epsilometer.bounds.clopper_pearson import ClopperPearson, clopper_pearson
 from epsilometer.bounds.cosine import Cosines, cosine_canaries
@@ -9,10 +10,9 @@ from epsilometer.bounds.eprocess import EProcess, eprocess
 from epsilometer.bounds.exact_rank import ExactRank, exact_rank
 from epsilometer.bounds.gaussian import StrengthLimit, gaussian_bound, gaussian_strength_limit, refute_step
 from epsilometer.bounds.method import Method, Sequential, is_sequential
-from epsilometer.bounds.methods import METHODS, default_method, method_as_dict, method_named, mirrored
+from epsilometer.bounds.methods import METHODS
 from epsilometer.bounds.named_method import NamedMethod
 from epsilometer.bounds.noise_law import NoiseLaw
-from epsilometer.bounds.noise_process import NoiseProcess
 from epsilometer.bounds.one_run import Threshold, one_run
 from epsilometer.bounds.one_run_fdp import one_run_fdp, refute_one_run
 from epsilometer.bounds.one_run_method import OneRunPoint
@@ -64,7 +64,6 @@ __all__ = [
     "NamedMethod",
     "NoiseLimit",
     "NoiseLaw",
-    "NoiseProcess",
     "OneRunPoint",
     "Proof",
     "RankSumTest",

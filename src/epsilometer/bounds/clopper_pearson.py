@@ -65,8 +65,7 @@ def clopper_pearson(
         )
 
     draws, found = _by_draws(evidence, thresholds, confidence, bound)
-    decided: LowerBound = draws.decided(found, lambda one: one.epsilon)
-    return decided
+    return draws.decided(found, [one.epsilon for one in found])
 
 
 def limits(pairs: list[ErrorPair]) -> tuple[Floats, Floats]:
@@ -143,8 +142,7 @@ class ClopperPearson:
             return refute_by_pairs(pairs, claim, evidence.group_size, confidence, method, kind)
 
         draws, found = _by_draws(evidence, self.thresholds, confidence, test)
-        decided: ClaimTest = draws.decided(found, lambda one: one.refuted)
-        return decided
+        return draws.decided(found, [one.refuted for one in found])
 
     def power(
         self,
@@ -193,12 +191,12 @@ def _by_draws(
 ) -> tuple[Draws, list[Found]]:
     """What each draw of a strategy that draws finds, at its share of α; others do not draw."""
     several = None if isinstance(thresholds, type) else getattr(thresholds, "several", None)
-    if several is None or not evidence.has_scores:  # who may not say so, is refused where it is used
+    if several is None or not evidence.has_scores:  # counts, or what is refused where it is used
         return Draws(), [judge(thresholds, confidence)]
     draws, strategies = several(evidence)
-    if len(strategies) == 1:
-        return draws, [judge(strategies[0], confidence)]
-    return draws, [judge(one, 1.0 - draws.price * (1.0 - validate.confidence(confidence))) for one in strategies]
+    # Whatever a strategy draws pays its price; the usual price of 1 must not round the confidence.
+    sure = confidence if draws.price == 1.0 else 1.0 - draws.price * (1.0 - validate.confidence(confidence))
+    return draws, [judge(one, sure) for one in strategies]
 
 
 def _turned(pair: ErrorPair) -> ErrorPair:

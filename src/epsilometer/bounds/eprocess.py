@@ -26,7 +26,7 @@ from scipy import special
 
 from epsilometer import validate
 from epsilometer.arrays import Floats
-from epsilometer.bounds.method import MEANING, OneWay, best_reading, require_method_input, strongest
+from epsilometer.bounds.method import MEANING, best_reading, require_method_input, strongest
 from epsilometer.bounds.rank_pairs import Family, Points, Single, rank_grid
 from epsilometer.bounds.result import ClaimTest, Kind, LowerBound
 from epsilometer.bounds.simulated_audits import share_refuted
@@ -87,14 +87,12 @@ class EProcess:
     ) -> LowerBound:
         """The largest ε up to which every one of a fine grid is refuted."""
 
-        def one_way(part: OneWay) -> tuple[float, Wealth]:
+        family, decided = Points(delta, evidence.group_size), []
+        for part in require_method_input(self.name, evidence, confidence, direction, delta):
             draws, orders = self._orders(part.evidence)
-            family = Points(delta, evidence.group_size)
             found = [self._bound(order, family, draws.price * part.alpha) for order in orders]
-            decided: tuple[float, Wealth] = draws.decided(found, lambda pair: pair[0])
-            return decided
-
-        return best_reading(self, evidence, delta, confidence, direction, self._label, one_way)
+            decided.append(draws.decided(found, [epsilon for epsilon, _ in found]))
+        return best_reading(decided, evidence, delta, confidence, self._label(direction), self.kind)
 
     def test(
         self, evidence: PairedRuns, claim: Claim, *, confidence: float = 0.95, direction: str = "higher"
@@ -112,7 +110,7 @@ class EProcess:
                     break  # the others can change nothing
                 pairs, highest = _highest(order, Single(claim, evidence.group_size), np.zeros(1))
                 found.append(Wealth(int(pairs[0]), float(highest[0])))
-            proof: Wealth = draws.decided(found, lambda wealth: wealth.log_e_value)
+            proof = draws.decided(found, [wealth.log_e_value for wealth in found])
             refuted = proof.log_e_value >= enough
             tests.append(ClaimTest(refuted, claim, confidence, self._label(direction), self.kind, proof))
         return strongest(tests)

@@ -71,14 +71,13 @@ class ExactRank:
     ) -> LowerBound:
         """The largest ε that is refuted at δ."""
 
-        def one_way(part: OneWay) -> tuple[float, RankTest]:
+        decided = []
+        for part in require_method_input(self.name, evidence, confidence, direction, delta):
             ties = break_ties(part.evidence, self.seed)
             priced = replace(part, alpha=ties.draws.price * part.alpha)
             found = [self._bound(priced, order, delta) for order in ties.orders]
-            chosen: tuple[float, RankTest] = ties.draws.decided(found, lambda pair: pair[0])
-            return chosen
-
-        return best_reading(self, evidence, delta, confidence, direction, self._label, one_way)
+            decided.append(ties.draws.decided(found, [epsilon for epsilon, _ in found]))
+        return best_reading(decided, evidence, delta, confidence, self._label(direction), self.kind)
 
     def test(
         self, evidence: PairedRuns, claim: Claim, *, confidence: float = 0.95, direction: str = "higher"
@@ -155,7 +154,7 @@ class ExactRank:
                     found.append(self._test_sums(priced, order, claim, reference, of_family=family is not None))
                 else:
                     found.append(self._test_grid(priced, order, claim))
-            decisive: RankTest | RankSumTest = ties.draws.decided(found, lambda proof: -proof.p_value)
+            decisive = ties.draws.decided(found, [-proof.p_value for proof in found])
             proof = replace(decisive, p_value=min(1.0, decisive.p_value / ties.draws.price))
             tests.append(ClaimTest(
                 refuted=decisive.p_value <= priced.alpha,

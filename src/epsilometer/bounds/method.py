@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -71,8 +71,11 @@ class OneWay:
     higher: bool  # whether that is also so in the scores as they were given
 
 
-def require_method_input(method: str, evidence: PairedRuns, confidence: float, direction: str) -> list[OneWay]:
+def require_method_input(
+    method: str, evidence: PairedRuns, confidence: float, direction: str, delta: float = 0.0
+) -> list[OneWay]:
     """The readings of the scores that `direction` asks for; everything else is refused."""
+    validate.delta(delta)
     require_evidence(method, evidence, PairedRuns, "the scores of independent trials (PairedRuns)")
     alpha = 1.0 - validate.confidence(confidence)
     if direction not in MEANING:
@@ -83,17 +86,14 @@ def require_method_input(method: str, evidence: PairedRuns, confidence: float, d
 
 
 def best_reading(
-    method: Method,
+    found: Sequence[tuple[float, Proof]],
     evidence: PairedRuns,
     delta: float,
     confidence: float,
-    direction: str,
-    label: Callable[[str], str],
-    one_way: Callable[[OneWay], tuple[float, Proof]],
+    method: str,
+    kind: Kind,
 ) -> LowerBound:
-    """The larger of the bounds that the readings give, each at its share of α."""
-    validate.delta(delta)
-    found = [one_way(part) for part in require_method_input(method.name, evidence, confidence, direction)]
+    """The largest of the ε that the readings gave, each at its share of α, with its proof."""
     epsilon, proof = max(found, key=lambda pair: pair[0])
     return LowerBound(
         epsilon=epsilon,
@@ -101,8 +101,8 @@ def best_reading(
         confidence=confidence,
         relation=evidence.relation,
         unit=evidence.unit,
-        method=label(direction),
-        kind=method.kind,
+        method=method,
+        kind=kind,
         proof=proof,
         group_size=evidence.group_size,
     )

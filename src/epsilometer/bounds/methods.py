@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, is_dataclass, replace
-from typing import Any
-
 from epsilometer.bounds.bayesian import bayesian
 from epsilometer.bounds.bounds_alone import of_counts, of_one_run, of_one_test, of_the_family
 from epsilometer.bounds.clopper_pearson import ClopperPearson
 from epsilometer.bounds.eprocess import EProcess
 from epsilometer.bounds.exact_rank import ExactRank
-from epsilometer.bounds.method import Method
-from epsilometer.bounds.named_method import INDEPENDENT, NamedMethod, Settings, brought_method
+from epsilometer.bounds.named_method import INDEPENDENT, NamedMethod, brought_method
 from epsilometer.bounds.one_run_method import OneRunPoint
 from epsilometer.bounds.ratio import bailey, katz_log
 from epsilometer.bounds.result import Kind
 from epsilometer.bounds.simultaneous import Simultaneous
 from epsilometer.bounds.thresholds import BestOnSame, Fixed, Split, UnionBound
-from epsilometer.evidence import Counts, Evidence, OneRun, PairedRuns
+from epsilometer.evidence import Counts, OneRun, PairedRuns
 from epsilometer.registry import Registry
 
 _SCORES, _TEST, _CANARIES = (PairedRuns,), (PairedRuns, Counts), (OneRun,)
@@ -81,15 +77,15 @@ _OWN = (
         OneRunPoint.name, "right guesses in one run against (ε, δ) or a curve, f-DP recursion (default for canaries)",
         _CANARIES, Kind.CERTIFIED, _COINS,
         make=lambda settings: OneRunPoint(settings.guesses, settings.seed),  # type: ignore[arg-type]
-        compute=of_one_run("point"),
+        compute=of_one_run("point"), takes_guesses=True,
     ),
     NamedMethod(
         "one-run", "right guesses in one run, Theorem 5.2 of Steinke et al.", _CANARIES, Kind.CERTIFIED, _COINS,
-        compute=of_one_run(None),
+        compute=of_one_run(None), takes_guesses=True,
     ),
     NamedMethod(
         "one-run-gaussian", "right guesses in one run against Gaussian DP, f-DP recursion", _CANARIES, Kind.FAMILY,
-        f"{_COINS}; Gaussian DP", compute=of_one_run("gaussian"),
+        f"{_COINS}; Gaussian DP", compute=of_one_run("gaussian"), takes_guesses=True,
     ),
 )  # fmt: skip
 
@@ -101,35 +97,3 @@ METHODS: Registry[NamedMethod] = Registry(
     expected="a function of a seed that gives a Method, or a NamedMethod whose name is {name!r}",
     accept=brought_method,
 )
-
-
-def default_method(takes: type[Evidence], seed: int = 0) -> Method:
-    """The default for a kind of evidence."""
-    return method_named(takes.usual_method, seed=seed)
-
-
-def method_named(name: str, threshold: float | None = None, seed: int = 0) -> Method:
-    """The method of that name; `threshold` is for `fixed` and only for it, `seed` for those that draw.
-
-    >>> method_named("fixed", 0.5)
-    ClopperPearson(thresholds=Fixed(threshold=0.5))
-    """
-    known = METHODS.named(name, where=lambda one: one.judges)
-    return known.method(Settings(threshold=threshold, seed=seed))
-
-
-def mirrored(method: Method) -> Method:
-    """The same method for scores whose sign was turned; those by ranks are their own."""
-    parts = {name: getattr(method, name) for name in getattr(method, "__dataclass_fields__", {})}
-    turned = {name: part.mirrored() for name, part in parts.items() if hasattr(part, "mirrored")}
-    return replace(method, **turned) if turned else method  # type: ignore[type-var]
-
-
-def method_as_dict(method: Method) -> dict[str, Any]:
-    """A method with its settings as plain data."""
-    settings = asdict(method)  # type: ignore[call-overload]
-    for key in settings:
-        part = getattr(method, key)
-        if is_dataclass(part) and hasattr(part, "name"):  # a strategy
-            settings[key] = {"name": part.name, **settings[key]}
-    return {"name": method.name, **settings}

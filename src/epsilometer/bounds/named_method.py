@@ -46,6 +46,7 @@ class NamedMethod:
     takes_threshold: bool = False
     needs_threshold: bool = False
     needs_mechanism: bool = False
+    takes_guesses: bool = False
 
     @property
     def judges(self) -> bool:
@@ -61,11 +62,21 @@ class NamedMethod:
             expected = "a number exactly when the method is fixed"
             remedy = "choose one without looking at the scores, or another method"
             raise InvalidInput("threshold", settings.threshold, expected, remedy)
+        self._require_used(settings)
         assert self.make is not None
         return self.make(settings)
 
+    def _require_used(self, settings: Settings) -> None:
+        """A number of guesses is a choice that is paid for: who says it must not be told of another one."""
+        if settings.guesses is None or self.takes_guesses:
+            return
+        number = isinstance(settings.guesses, int | tuple)
+        argument, value = ("guesses", settings.guesses) if number else ("threshold", settings.guesses.value)  # type: ignore[union-attr]
+        raise InvalidInput(argument, value, f"nothing with {self.name}, which has no use for it", "leave it out")
+
     def bound(self, evidence: Any, settings: Settings) -> LowerBound:
         """The bound alone, of evidence that it takes."""
+        self._require_used(settings)
         if self.compute is not None:
             return self.compute(evidence, settings)
         shared = {"delta": settings.delta, "confidence": settings.confidence, "direction": settings.direction}

@@ -77,13 +77,12 @@ class RankTest:
     of_sums: ClassVar[bool] = False  # or of one rank
 
     def __str__(self) -> str:
-        seen = f"TPR {1 - self.counts.fnr:.3f} at FPR {self.counts.fpr:.3f}"
         end = "highest" if self.higher == (self.of == "out") else "lowest"
         at = _where(self.threshold, self.higher, inclusive=self.of == "in")
         world = "without" if self.of == "out" else "with"
         planned = f"planned as the {_ordinal(self.rank)} {end} score {world} the canary"
         ties = ", ties broken at random" if self.ties else ""
-        return f"{seen} ({self.counts}, {at}, {planned}{ties})"
+        return f"{_seen(self.counts)}, {at}, {planned}{ties})"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -115,8 +114,7 @@ class RankSumTest:
     def __str__(self) -> str:
         at = _where(self.threshold, self.higher)
         ties = ", ties broken at random" if self.ties else ""
-        seen = f"TPR {1 - self.counts.fnr:.3f} at FPR {self.counts.fpr:.3f}"
-        return f"p ≤ {self.p_value:.2g} over all thresholds, clearest at {seen} ({self.counts}, {at}{ties})"
+        return f"p ≤ {self.p_value:.2g} over all thresholds, clearest at {_seen(self.counts)}, {at}{ties})"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -127,6 +125,11 @@ class RankSumTest:
             "p_value": self.p_value,
             "ties_broken": self.ties,
         }
+
+
+def _seen(counts: Counts) -> str:
+    """The rates with their counts, in a bracket that is still open."""
+    return f"TPR {1 - counts.fnr:.3f} at FPR {counts.fpr:.3f} ({counts}"
 
 
 def _ordinal(rank: int) -> str:
@@ -173,9 +176,6 @@ class LowerBound(SpeaksOfNeighbours):
     proof: Proof
     group_size: int = 1
     unit: str = RECORD
-
-    def __post_init__(self) -> None:
-        self._settle_neighbours()
 
     def __str__(self) -> str:
         at = f"at δ = {self.delta:g} ({self.neighbours.in_groups(self.group_size)})"

@@ -9,7 +9,7 @@ from scipy import special
 from epsilometer.claims import GaussianClaim, PointClaim
 from epsilometer.evidence import PairedRuns
 from epsilometer.metrics import area, area_limit
-from epsilometer.neighbours import AnyNeighbours, Neighbours, Relation
+from epsilometer.neighbours import AnyNeighbours, Relation
 
 # What a power assumes that is computed for both of `attacks_of_strength`, as said of a figure and without one.
 EITHER = "if scores are Gaussian or those of randomized response"
@@ -45,9 +45,8 @@ def attacks_of_strength(
     """
     place = mu / math.sqrt(2.0)  # of the area, Φ(μ/√2); so ε is its logit
     epsilon = float(special.log_ndtr(place) - special.log_ndtr(-place))
-    said = Neighbours.of(relation)
-    gaussian = GaussianClaim(times * mu, said.relation, said.unit)
-    return gaussian, PointClaim(times * epsilon, 0.0, said.relation, said.unit)
+    gaussian = GaussianClaim(times * mu, relation)  # type: ignore[arg-type]
+    return gaussian, PointClaim(times * epsilon, 0.0, relation)  # type: ignore[arg-type]
 
 
 def area_under_curve(evidence: PairedRuns) -> float:

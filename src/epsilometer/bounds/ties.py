@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from epsilometer.arrays import Floats
 from epsilometer.bounds.simulation import rng_for
 from epsilometer.evidence import PairedRuns
 
+Found = TypeVar("Found")
 DRAWS, NEEDED = 15, 10
 FEWER_DRAWS = 2
 DISTINCT = 0.9  # of all scores
@@ -43,12 +44,13 @@ class Draws:
         many = _variance(outs) * _variance(ins) > MANY**2
         return cls(FEWER_DRAWS, FEWER_DRAWS) if many else cls(DRAWS, NEEDED, 0.5)
 
-    def decided(self, found: Sequence[Any], strength: Any) -> Any:
+    def decided(self, found: Sequence[Found], strengths: Sequence[float]) -> Found:
         """Of what the draws gave, the one that decides: as many as needed are at least as strong.
 
         Fewer than there are draws may be given, if the rest could change nothing; then the weakest decides.
         """
-        return sorted(found, key=strength, reverse=True)[min(self.needed, len(found)) - 1]
+        strongest_first = sorted(range(len(found)), key=strengths.__getitem__, reverse=True)
+        return found[strongest_first[min(self.needed, len(found)) - 1]]
 
 
 @dataclass(frozen=True)

@@ -2,82 +2,47 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import os
 import sys
 import traceback
+from collections.abc import Iterable
 from contextlib import nullcontext
 
 import typer
 
 from epsilometer import __version__, validate
-from epsilometer.cli.account import account
-from epsilometer.cli.audit import audit
-from epsilometer.cli.bound import COUNTS, bound, compare
-from epsilometer.cli.catalogue import catalogue
-from epsilometer.cli.coverage import coverage
-from epsilometer.cli.diff import diff
-from epsilometer.cli.extractor import extractor
-from epsilometer.cli.inspect import inspect
-from epsilometer.cli.instances import instances
-from epsilometer.cli.ladder import ladder
-from epsilometer.cli.mechanism import mechanism
-from epsilometer.cli.membership import membership
 from epsilometer.cli.output import BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, Interrupted, results_only, say
-from epsilometer.cli.power import power
-from epsilometer.cli.property import property_inference
-from epsilometer.cli.reconstruct import reconstruct
-from epsilometer.cli.report import report
-from epsilometer.cli.reproduce import reproduce
-from epsilometer.cli.runs import runs
-from epsilometer.cli.serve import serve
-from epsilometer.cli.spec import init, preview
-from epsilometer.cli.sweep import sweep
-from epsilometer.cli.watch import watch
 from epsilometer.errors import EpsilometerError, InvalidInput, one_line
 
-app = typer.Typer(
-    name="epsilometer",
-    help="Measures how private a machine-learning training really is: what theory promises, what an attack "
-    "shows, and a verdict.\n\n"
-    "Exit codes: 0 consistent or inconclusive, 1 violated, 2 bad input, 3 internal error, 4 not as required, "
-    "130 interrupted.",
-    invoke_without_command=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command()(init)
-app.command()(preview)
-app.command()(audit)
-app.command()(ladder)
-app.command()(sweep)
-app.command()(mechanism)
-app.command()(membership)
-app.command()(instances)
-app.command("property")(property_inference)
-app.command()(reconstruct)
-app.command()(runs)
-app.command()(report)
-app.command()(diff)
-app.command()(serve)
-app.command()(account)
-app.command()(bound)
-app.command()(compare)
-app.command()(coverage)
-app.command()(power)
-app.command()(reproduce)
-app.command()(extractor)
-app.command(context_settings={"allow_interspersed_args": False})(watch)
-app.command(context_settings={"allow_interspersed_args": False})(inspect)
-app.command("list")(catalogue)
-
-
-_COMMANDS = (
-    "init", "preview", "audit", "ladder", "sweep", "mechanism", "membership", "instances", "property", "reconstruct",
-    "runs", "report", "diff", "serve", "account", "bound", "compare", "coverage", "power", "reproduce", "extractor",
-    "watch", "inspect", "list",
-)  # fmt: skip
+COMMANDS = {
+    "init": "spec:init",
+    "preview": "spec:preview",
+    "audit": "audit:audit",
+    "ladder": "ladder:ladder",
+    "sweep": "sweep:sweep",
+    "mechanism": "mechanism:mechanism",
+    "membership": "membership:membership",
+    "instances": "instances:instances",
+    "property": "property:property_inference",
+    "reconstruct": "reconstruct:reconstruct",
+    "runs": "runs:runs",
+    "report": "report:report",
+    "diff": "diff:diff",
+    "serve": "serve:serve",
+    "account": "account:account",
+    "bound": "bound:bound",
+    "compare": "bound:compare",
+    "coverage": "coverage:coverage",
+    "power": "power:power",
+    "reproduce": "reproduce:reproduce",
+    "extractor": "extractor:extractor",
+    "watch": "watch:watch",
+    "inspect": "inspect:inspect",
+    "list": "catalogue:catalogue",
+}  # in the order of `--help`: the module here and the function in it
+_FOREIGN_COMMAND = ("watch", "inspect")  # options after the user's own command are its own
 _RENAMED = {"check": "preview", "calibrate": "coverage"}  # old names, which will go with the next release
 # Where the parser's own errors come from depends on the version of typer; their base class does not.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]
@@ -89,13 +54,41 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     context: typer.Context,
     _: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())
+
+
+def program(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The program with these commands; of others nothing is imported."""
+    app = typer.Typer(
+        name="epsilometer",
+        help="Measures how private a machine-learning training really is: what theory promises, what an attack "
+        "shows, and a verdict.\n\n"
+        "Exit codes: 0 consistent or inconclusive, 1 violated, 2 bad input, 3 internal error, 4 not as required, "
+        "130 interrupted.",
+        invoke_without_command=True,
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    for name in names:
+        module, _, function = COMMANDS[name].partition(":")
+        settings = {"allow_interspersed_args": False} if name in _FOREIGN_COMMAND else None
+        app.command(name, context_settings=settings)(
+            getattr(importlib.import_module(f"epsilometer.cli.{module}"), function)
+        )
+    return app
+
+
+def _asked(arguments: list[str]) -> Iterable[str]:
+    """The command that was asked for; all where none is, for help, completion and wrong names."""
+    only = arguments[:1] if not _completes(arguments) else []
+    return only if only and only[0] in COMMANDS else COMMANDS
 
 
 def run() -> int:
@@ -117,7 +110,7 @@ def _rename(arguments: list[str]) -> None:
 def _run() -> int:
     try:
         _require_floats(_own(sys.argv[1:]))
-        code = app(standalone_mode=False) or 0
+        code = program(_asked(sys.argv[1:]))(standalone_mode=False) or 0
         sys.stdout.flush()
         if code == INTERRUPTED:  # how newer versions of typer report Ctrl-C
             raise KeyboardInterrupt
@@ -195,10 +188,14 @@ def _one_line(error: Exception, arguments: list[str]) -> str:
             value = f" (given: {one_line(' '.join(following))!r})"
         elif option and argument.startswith(f"{option}="):
             value = f" (given: {one_line(argument.partition('=')[2])!r})"
-    several = f" ({COUNTS})" if getattr(error, "option_name", "") == "--counts" else ""  # the parser says how many
+    several = ""
+    if getattr(error, "option_name", "") == "--counts":
+        from epsilometer.cli.bound import COUNTS
+
+        several = f" ({COUNTS})"  # the parser says how many
     return f"{message.rstrip('.')}{several}{value}; {_see_help(arguments)}"
 
 
 def _see_help(arguments: list[str]) -> str:
-    command = next((f"{name} " for name in arguments if name in _COMMANDS), "")
+    command = next((f"{name} " for name in arguments if name in COMMANDS), "")
     return f"see 'epsilometer {command}--help'"

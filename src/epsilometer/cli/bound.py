@@ -11,7 +11,7 @@ from epsilometer.cli.groups import as_user_wrote, grouped
 from epsilometer.cli.manner import AsJson
 from epsilometer.cli.neighbours import RelationOption, UnitOption, said_neighbours
 from epsilometer.cli.outlets import OutletOptions, telling
-from epsilometer.cli.output import advise, emit_json, print_table, print_text, say
+from epsilometer.cli.output import advise, emit_json, print_table, print_text, say, width
 from epsilometer.cli.schedule import BatchSize, Epochs, Records, rate_and_steps
 from epsilometer.errors import EvidenceMismatch, InvalidInput, unknown_name
 
@@ -138,7 +138,7 @@ def bound(
 
         _remark(read.remarks)
         rows = [("bound", str(found)), ("", f"from {found.proof}"), *rows_of(judgement)]
-        print_text(lambda width: told(short.sentences, rows, width))
+        print_text(told(short.sentences, rows, width()))
     file = scores or one_run
     source = f"counts {read.evidence}" if file is None else "scores from stdin" if str(file) == "-" else str(file)
     others.finish(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 import typer
 
 from epsilometer.cli.manner import Manner
-from epsilometer.cli.output import Interrupted, emit_json, print_text, say
+from epsilometer.cli.output import Interrupted, emit_json, print_text, say, width
 from epsilometer.cli.progress import broken_pipes_are_errors, progress
 from epsilometer.errors import EpsilometerError
 
@@ -86,7 +86,7 @@ def conduct(study: Study[Plan, Result], out: Path | None, players: Players, mann
     if manner.as_json:
         emit_json(study.document(result))
     else:
-        print_text(lambda width: study.text(result, width))
+        print_text(study.text(result, width()))
     if out is not None:
         written = study.write(out, result)
         say(str(written) if written.paths else f"{out} had its results already")

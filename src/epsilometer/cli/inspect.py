@@ -15,24 +15,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from epsilometer.cli.output import say, visible
+from epsilometer.cli.groups import Only, grouped
+from epsilometer.cli.output import TOO_WEAK, say, visible
+from epsilometer.cli.watched import JudgingOptions
+from epsilometer.cli.watched import Required as Needed
 from epsilometer.errors import MALFORMED, InvalidInput, one_line
 
 if TYPE_CHECKING:
     from epsilometer.watching.checks import Check
+    from epsilometer.watching.judging import Judging
     from epsilometer.watching.launch.run import Follower, NotStarted
     from epsilometer.watching.monitor import Monitor
 
-NOT_PASSED = 4
-_KEYS = {"schema", "command", "exit_code", "libraries", "failures", "trainings"}  # of its document
+_KEYS = {"schema", "kind", "command", "exit_code", "libraries", "failures", "trainings"}  # of its document
+_WRITTEN = (_KEYS, _KEYS - {"kind"})  # now, and by earlier versions
 
 
 class Required(enum.StrEnum):
-    """What all checks must be."""
+    """What all checks must be, or the verdict."""
 
     PASSED = "passed"
+    NOT_VIOLATED = "not-violated"
+    CONSISTENT = "consistent"
 
 
+@grouped
 def inspect(
     command: Annotated[
         list[str], typer.Argument(metavar="-- COMMAND", help="What to run, after --, such as: -- python train.py.")
@@ -42,20 +49,22 @@ def inspect(
     ] = False,
     require: Annotated[
         Required | None,
-        typer.Option(help="Of a command that ends with 0: exit with 4 if a check failed or none was made."),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(help="A check that may fail under --require; may be given several times.")
+        typer.Option(
+            help="Of a command that ends with 0. passed: exit with 4 if a check failed or none was made; not-violated, "
+            "consistent: as watch has it."
+        ),
     ] = None,
     to_json: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write all checks to this file.")
     ] = None,
+    *,
+    judged: Annotated[JudgingOptions, Only("confidence", "ignore", "assume")],
 ) -> int:
-    """Run a training script once, unchanged, and check every Opacus training in it, without attacking it.
+    """Run a training script once, unchanged, and test the statements on which its promise rests, without canaries.
 
     Sampler, sample rate and steps against what is accounted; the noise of every parameter and step; crafted records
-    through the script's own clipping; layers that mix records; weights that others move. What is found goes to stderr;
-    the script's output and exit code are as without. `epsilometer watch` makes the same checks and attacks as well.
+    through the script's own clipping; layers that mix records; weights that others move. The verdict, a line for each
+    statement and all checks go to stderr; the script's output and exit code are as without.
 
     Examples:
 
@@ -63,46 +72,37 @@ def inspect(
 
     - `epsilometer inspect --second-run --require passed --ignore nonfinite-record -- python train.py`
     """
-    _require_sensible(command, ignore or (), to_json)
-    first = _run(command, other_seeds=False, stdout=sys.stdout.fileno())
+    if "--" not in sys.argv:
+        given = shlex.join(command)
+        raise InvalidInput("COMMAND", given, "-- before it", "as in: epsilometer inspect -- python train.py")
+    judging = judged.judging()
+    if to_json is not None:
+        _require_place(to_json)
+    first = _run(command, judging, other_seeds=False, stdout=sys.stdout.fileno())
     if not isinstance(first, tuple):
         say(f"epsilometer: {shlex.join(command)}: {first.reason}")
         return first.code
     code, monitor = first
-    trainings = [_checks(one.checks) for one in monitor]
-    if second_run and code == 0 and trainings:
-        trainings = _with_second_run(command, monitor, trainings)
-    _show(monitor, trainings, code)
+    if second_run and code == 0 and monitor.trainings:
+        _second_run(command, monitor)
+    _show(monitor, code)
     if to_json is not None:
-        document = {"schema": 1, "command": list(command), "exit_code": code, **_document(monitor, trainings)}
+        document = {"schema": 2, "kind": "inspect", "command": list(command), "exit_code": code, **_document(monitor)}
         _write(to_json, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-    if code or require is None:
-        return code
-    return 0 if _passed(trainings, ignore or ()) else NOT_PASSED
+    return code or _exit_code(monitor, require)
 
 
-def _require_sensible(command: Sequence[str], ignore: Sequence[str], to_json: Path | None) -> None:
-    """Before the command is run, which may take hours."""
-    from epsilometer.watching.checks.names import NAMES
-
-    if "--" not in sys.argv:
-        given = shlex.join(command)
-        raise InvalidInput("COMMAND", given, "-- before it", "as in: epsilometer inspect -- python train.py")
-    for name in ignore:
-        if name not in NAMES:  # one that a package brings, or none
-            from epsilometer.watching.checks.catalogue import CHECKS
-
-            CHECKS.named(name, "ignore")
-    if to_json is not None:
-        _require_place(to_json)
+def _exit_code(monitor: Monitor, require: Required | None) -> int:
+    """Of a command that ended with 0."""
+    if require is Required.PASSED:
+        return 0 if _passed(monitor) else TOO_WEAK
+    return JudgingOptions(require=None if require is None else Needed(require.value)).exit_code(0, monitor)
 
 
-def _passed(trainings: list[list[Check]], ignore: Sequence[str]) -> bool:
+def _passed(monitor: Monitor) -> bool:
     """Whether no check failed that may not, and any was made at all."""
-    checks = [check for training in trainings for check in training]
-    if any(check.status == "failed" and check.name not in ignore for check in checks):
-        return False
-    return any(check.status == "passed" for check in checks)
+    statuses = {check.status.value for one in monitor for check in one.checks}
+    return "failed" not in statuses and "passed" in statuses
 
 
 def _require_place(path: Path) -> None:
@@ -115,7 +115,7 @@ def _require_place(path: Path) -> None:
     if not os.access(place if place.exists() else place.parent, os.W_OK):
         raise InvalidInput("json", str(path), "a file that can be written", "check its permissions")
     try:
-        if place.is_file() and place.stat().st_size and set(json.loads(place.read_bytes())) != _KEYS:
+        if place.is_file() and place.stat().st_size and set(json.loads(place.read_bytes())) not in _WRITTEN:
             raise ValueError("another file")
     except MALFORMED:
         expected = "a new file, or one that epsilometer inspect has written"
@@ -132,13 +132,15 @@ def _write(path: Path, text: str) -> None:
         write_whole(place, text.encode(), anew=True)
 
 
-def _run(command: Sequence[str], *, other_seeds: bool, stdout: int) -> tuple[int, Monitor] | NotStarted:
+def _run(
+    command: Sequence[str], judging: Judging, *, other_seeds: bool, stdout: int
+) -> tuple[int, Monitor] | NotStarted:
     """One run of the command: its exit code, and what was recorded."""
     from epsilometer.watching.launch.run import follow
     from epsilometer.watching.monitor import Monitor
     from epsilometer.watching.settings import Settings
 
-    monitor, broken, damage = Monitor(), "", ""
+    monitor, broken, damage = Monitor(judging), "", ""
 
     def look(follower: Follower) -> bool:
         nonlocal monitor, broken, damage
@@ -149,7 +151,7 @@ def _run(command: Sequence[str], *, other_seeds: bool, stdout: int) -> tuple[int
                 damage = follower.damage
             except Exception as error:  # a mistake of ours, or somebody emptied the directory: the command goes on
                 broken = one_line(f"{type(error).__name__}: {error}", limit=200)
-                monitor = Monitor()
+                monitor = Monitor(judging)
                 monitor.failures.append(f"the inspection failed, and the command went on without it ({broken})")
         return False
 
@@ -157,24 +159,23 @@ def _run(command: Sequence[str], *, other_seeds: bool, stdout: int) -> tuple[int
         ended = follow(command, Path(place), Settings(canaries=0, other_seeds=other_seeds), stdout, look)
     if damage and not broken:
         monitor.failures.append(damage)
+    monitor.ended()
     return (ended, monitor) if isinstance(ended, int) else ended
 
 
-def _with_second_run(command: Sequence[str], first: Monitor, trainings: list[list[Check]]) -> list[list[Check]]:
+def _second_run(command: Sequence[str], first: Monitor) -> None:
     """Run it again, its output on stderr, and answer what one run cannot."""
     from epsilometer.watching.checks import repetition
 
     say("epsilometer: second run, with other seeds; its output goes to stderr")
-    second = _run(command, other_seeds=True, stdout=sys.stderr.fileno())
+    second = _run(command, first.judging, other_seeds=True, stdout=sys.stderr.fileno())
     if not isinstance(second, tuple) or second[0] != 0:
         say("epsilometer: the second run failed; what one run shows remains")
-        return trainings
+        return
     noise = [[one.facts.seeds.first if one.facts.seeds else [] for one in run] for run in (first, second[1])]
-    answers = []
-    for checks, here, there in zip(trainings, noise[0], [*noise[1], *[[]] * len(trainings)], strict=False):
-        compared = repetition.compare_runs(here, there)
-        answers.append([_answered(check, compared) for check in checks])
-    return answers
+    for one, here, there in zip(first, noise[0], [*noise[1], *[[]] * len(noise[0])], strict=False):
+        compared = first.accepted(repetition.compare_runs(here, there))
+        one.checks = [_answered(check, compared) for check in one.checks]
 
 
 def _answered(check: Check, compared: Check) -> Check:
@@ -185,28 +186,26 @@ def _answered(check: Check, compared: Check) -> Check:
     return replace(compared, reason=compared.reason + (f"; {remark}" if compared.status == "passed" and remark else ""))
 
 
-def _checks(rows: Sequence[dict[str, str]]) -> list[Check]:
-    from epsilometer.watching.checks import Check
-
-    return [Check.from_dict(row) for row in rows]
-
-
-def _show(monitor: Monitor, trainings: list[list[Check]], code: int) -> None:
-    """A table on stderr: drawn in a terminal, tab-separated elsewhere."""
+def _show(monitor: Monitor, code: int) -> None:
+    """The verdict and a line for each statement; then all checks, drawn in a terminal, tab-separated elsewhere."""
     for why in monitor.failures:
         say(f"epsilometer: not checked, because {why}")
-    for number, checks in enumerate(trainings, start=1):
+    for number, one in enumerate(monitor, start=1):
+        name, checks = f"training {number}", one.checks
+        say(f"epsilometer: {name}: {one.verdict()}")
+        for line in one.table():
+            say(f"epsilometer: {name}: {line}")
         if not checks:
-            say(f"epsilometer: training {number}: its process ended before it could be checked (exit code {code})")
+            say(f"epsilometer: {name}: its process ended before it could be checked (exit code {code})")
             continue
-        title = f"training {number}" if len(trainings) > 1 else "checks"
+        title = name if len(monitor.trainings) > 1 else "checks"
         failed = [check.name for check in checks if check.status == "failed"]
         passed = sum(check.status == "passed" for check in checks)
         which = f"{len(failed)} failed ({', '.join(failed)})" if failed else "none failed"
         others = f"{passed} passed, {len(checks) - passed - len(failed)} not applicable"
         say(f"epsilometer: {title}: {which}, {others}")
         _print_table([(check.name, check.status.value, check.reason) for check in checks], title)
-    if not trainings and not monitor.failures:
+    if not monitor.trainings and not monitor.failures:
         say(f"epsilometer: nothing was checked: {monitor.why_nothing(code, canaries=False)}")
 
 
@@ -227,12 +226,18 @@ def _print_table(rows: Sequence[tuple[str, str, str]], title: str) -> None:
     Console(stderr=True).print(table)
 
 
-def _document(monitor: Monitor, trainings: list[list[Check]]) -> dict[str, Any]:
+def _document(monitor: Monitor) -> dict[str, Any]:
     return {
         "libraries": [{"name": one.library, "version": one.version} for one in monitor.libraries],
         "failures": monitor.failures,
         "trainings": [
-            {"optimizer": one.made.optimizer, "checks": [check.to_dict() for check in checks]}
-            for one, checks in zip(monitor, trainings, strict=True)
+            {
+                "optimizer": one.made.optimizer,
+                "verdict": one.verdict().outcome.value,
+                "reason": one.verdict().reason,
+                "statements": [row.to_dict() for row in one.statements],
+                "checks": [check.to_dict() for check in one.checks],
+            }
+            for one in monitor
         ],
     }

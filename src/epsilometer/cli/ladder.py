@@ -11,7 +11,7 @@ import typer
 from epsilometer.cli.driver import Players
 from epsilometer.cli.groups import Only, grouped
 from epsilometer.cli.manner import Manner
-from epsilometer.cli.output import print_table, print_text
+from epsilometer.cli.output import print_table, print_text, width
 from epsilometer.cli.plan import PlanOptions, SpecFile, chosen_plan
 from epsilometer.cli.reproduce import measure_cells
 from epsilometer.rounding import down
@@ -82,7 +82,7 @@ def ladder(
         print()
         print_table(HEADER, [_cells(row) for row in rows])
         print()
-        print_text(lambda width: "\n".join(wrapped(sentence, width) for sentence in short.sentences))
+        print_text("\n".join(wrapped(sentence, width()) for sentence in short.sentences))
     if short.verdict == "violated":
         raise typer.Exit(1)
 

@@ -45,9 +45,10 @@ class MechanismOptions:
         None
     )
     norm: Annotated[str, typer.Option(help="For a function of your own, of what: l1, l2, linf, or records.")] = "l1"
-    relation: Annotated[str, typer.Option(help="For a function of your own: add-remove, replace or zero-out.")] = (
-        "add-remove"
-    )
+    relation: Annotated[
+        str | None,
+        typer.Option(help="For a function of your own: add-remove (usual), replace or zero-out; a name has its own."),
+    ] = None
     unit: Annotated[
         str, typer.Option(help="For a function of your own, what its ε protects: a record, a user, or another word.")
     ] = "record"
@@ -77,7 +78,7 @@ class MechanismOptions:
 
         if self.epsilon is None:
             raise InvalidInput("--epsilon", None, "the claimed ε")
-        said = said_neighbours(self.relation, self.unit)
+        said = said_neighbours(self.relation or "add-remove", self.unit)
         return mechanism_plan(
             name,
             epsilon=self.epsilon,
@@ -106,6 +107,11 @@ class MechanismOptions:
                 raise InvalidInput("--unit", said.unit, expected, "name a function of your own")
             most = 1.0 if self.sensitivity is None else self.sensitivity
             made = mechanism_named(name, epsilon, self.delta, most)
+            if self.relation is not None and said.relation is not made.relation:
+                expected = f"{made.relation}, of which {name} speaks"
+                raise InvalidInput(
+                    "--relation", self.relation, expected, "leave it out, or name a function of your own"
+                )
             return made.claim if self.curve else PointClaim(epsilon, self.delta, made.relation)
         if self.curve:
             remedy = "leave it out: the point (ε, δ) is claimed"

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, TextIO
 
@@ -88,10 +88,10 @@ def width(stream: TextIO | None = None) -> int | None:
     return 80
 
 
-def print_text(text_of: Callable[[int | None], str]) -> None:
-    """A text on stdout, wrapped to the terminal. A verdict in front is coloured there, unless NO_COLOR says not to."""
+def print_text(text: str) -> None:
+    """A text on stdout, wrapped to its `width()`. A verdict in front is coloured there, unless NO_COLOR says not to."""
     columns = width()
-    text = "\n".join(visible(line) for line in text_of(columns).split("\n"))
+    text = "\n".join(visible(line) for line in text.split("\n"))
     verdict = next((word for word in _COLOURS if text.startswith(word)), None)
     if columns is None or verdict is None:
         print(text)
@@ -106,8 +106,8 @@ def print_text(text_of: Callable[[int | None], str]) -> None:
 
 def advise(text: str) -> None:
     """What to know about a table before it is read; a pipe gets the table alone."""
-    if width() is not None:
-        print_text(lambda columns: wrapped(text, columns))
+    if (columns := width()) is not None:
+        print_text(wrapped(text, columns))
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

@@ -13,7 +13,7 @@ import typer
 from epsilometer.cli.driver import Players, again, stoppable
 from epsilometer.cli.groups import as_user_wrote, grouped
 from epsilometer.cli.manner import Manner
-from epsilometer.cli.output import emit_json, number, print_text, say
+from epsilometer.cli.output import emit_json, number, print_text, say, width
 from epsilometer.cli.plan import DataDir
 from epsilometer.cli.progress import broken_pipes_are_errors, downloads, progress
 from epsilometer.errors import EpsilometerError, InvalidInput
@@ -106,7 +106,7 @@ def measure_cells(
         emit_json({**first, "settings": settings, "about": chosen.about, "rows": [row.to_dict() for row in rows]})
     else:
         print()
-        print_text(lambda columns: wrapped(chosen.about, columns))
+        print_text(wrapped(chosen.about, width()))
     if written:
         _tell_what_is_written(written)
     return rows

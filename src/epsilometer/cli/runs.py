@@ -81,8 +81,7 @@ def _listed(path: Path, alone: bool) -> list[Listed]:
         say(f"{path.parent}: a table without trials of its own")
     elif not found:
         say(f"{path}: no plan is stored; if it was copied, was {path.name}-wal left behind?")
-    rows = [_row(run) for run in found]
-    return [(row, [_text(column, row) for column in _COLUMNS]) for row in rows]
+    return [(row, _cells(run, row)) for run, row in ((run, _row(run)) for run in found)]
 
 
 def _row(run: KnownRun) -> dict[str, Any]:
@@ -92,6 +91,7 @@ def _row(run: KnownRun) -> dict[str, Any]:
         "trials": {"done": run.done, "of": run.total},
         "counted": run.counted,
         "claimed": run.claimed,
+        "unit": run.neighbours.unit,
         "delta": run.delta,
         "proved": run.proved,
         "kind": run.lower and run.lower["kind"],
@@ -102,6 +102,15 @@ def _row(run: KnownRun) -> dict[str, Any]:
         "begun": run.begun,
         "plan_sha256": run.fingerprint,
     }
+
+
+def _cells(run: KnownRun, row: dict[str, Any]) -> list[str]:
+    """As the table has it, where an ε says of whom it is."""
+    shown = {column: _text(column, row) for column in _COLUMNS}
+    for column in ("claimed", "proved"):
+        if row[column] is not None:
+            shown[column] += run.of_unit
+    return list(shown.values())
 
 
 def _text(column: str, row: dict[str, Any]) -> str:

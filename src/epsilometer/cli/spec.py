@@ -10,7 +10,7 @@ import typer
 
 from epsilometer.cli.groups import grouped
 from epsilometer.cli.manner import AsJson
-from epsilometer.cli.output import emit_json, print_text, say
+from epsilometer.cli.output import emit_json, print_text, say, width
 from epsilometer.cli.plan import PlanOptions, SpecOrTraining, chosen_plan
 from epsilometer.errors import InvalidInput
 
@@ -76,7 +76,7 @@ def preview(spec: SpecOrTraining = None, *, options: PlanOptions, as_json: AsJso
     if as_json:
         emit_json({"plan": plan.to_dict(), "plan_sha256": plan.fingerprint(), **seen.to_dict()})
         return
-    print_text(lambda width: describe_preview(seen, width))
+    print_text(describe_preview(seen, width()))
     if len(rivals) > 1:
         pilot = 2 * pilot_trials(plan) * len(rivals)
         seconds = duration(seen.seconds * pilot / seen.trials)

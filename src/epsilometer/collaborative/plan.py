@@ -20,8 +20,8 @@ from epsilometer.errors import InvalidInput
 from epsilometer.evidence import IN, OUT, Trial
 from epsilometer.neighbours import Neighbours, Relation
 from epsilometer.runs import Preparation, Results
+from epsilometer.runs.identity import OwnTrials
 from epsilometer.runs.scores import require_scores
-from epsilometer.runs.trials import OwnTrials
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.training import accuracy
 

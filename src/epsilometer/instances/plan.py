@@ -25,8 +25,9 @@ from epsilometer.instances.moments import StepMoments
 from epsilometer.instances.watchers import ClippedNorms, MeanUpdates, losses_and_right
 from epsilometer.isolation import Isolation
 from epsilometer.runs import Preparation, Results
+from epsilometer.runs.identity import Fingerprinted
 from epsilometer.runs.scores import require_scores
-from epsilometer.runs.trials import Fingerprinted, one_thread
+from epsilometer.runs.trials import one_thread
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import DpSgdTraining, Subject
 from epsilometer.training import Array, Recipe, train_many

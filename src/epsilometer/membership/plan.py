@@ -21,8 +21,9 @@ from epsilometer.membership.readout import READOUTS, Classifier, Readout
 from epsilometer.membership.signals import Signals
 from epsilometer.neighbours import RECORD, Neighbours
 from epsilometer.runs import Preparation, Results
+from epsilometer.runs.identity import Fingerprinted
 from epsilometer.runs.scores import require_scores
-from epsilometer.runs.trials import Fingerprinted, one_thread
+from epsilometer.runs.trials import one_thread
 from epsilometer.seeds import Seeds
 from epsilometer.subjects import Insertion, Observer, Subject
 from epsilometer.training import Network

@@ -59,7 +59,7 @@ class Classifier:
         expected = "one that tells classes apart and gives predictions"
         _require_classes(training, expected)
         if training.loss == "scored":
-            raise InvalidInput("training", training.describe(), expected)
+            raise InvalidInput("training", training.describe(), expected, "readout=Losses() reads its scores")
 
     def read(self, model: Any, parts: Sequence[Dataset]) -> Floats:
         x, y = _together(parts)

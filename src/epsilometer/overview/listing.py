@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from epsilometer.errors import MALFORMED, EpsilometerError, InvalidInput
-from epsilometer.neighbours import Neighbours
+from epsilometer.neighbours import RECORD, Neighbours
 from epsilometer.runs import RESULTS, SqliteStore, StoredRun
 
 RUNNING, INTERRUPTED, FINISHED, STOPPED_EARLY = "running", "interrupted", "finished", "stopped early"
@@ -49,6 +49,12 @@ class KnownRun:
     @property
     def neighbours(self) -> Neighbours:
         return Neighbours.read(self.plan["claim"])
+
+    @property
+    def of_unit(self) -> str:
+        """Behind every ε of it in a list, where it is not of records."""
+        unit = self.neighbours.unit
+        return "" if unit == RECORD else f", {unit}-level"
 
     @property
     def adversary(self) -> str:

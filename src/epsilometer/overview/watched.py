@@ -11,6 +11,7 @@ from typing import Any
 from epsilometer.errors import MALFORMED, InvalidInput
 from epsilometer.overview.listing import FINISHED, KnownRun, small_file
 from epsilometer.runs import RESULTS
+from epsilometer.watching.checks.names import UNMENDED
 from epsilometer.watching.epsilon import DELTA
 from epsilometer.watching.settings import FILE
 
@@ -53,7 +54,8 @@ def _known(directory: Path, document: dict[str, Any], number: int, one: dict[str
         "watch": {**_asked(directory), "confidence": one["confidence"], "place": one["place"]},
     }
     promised = None if upper is None else float(upper["epsilon"])
-    failed = [check["name"] for check in one["checks"] if check["status"] == "failed"]
+    found = [check for check in one["checks"] if check["status"] == "failed"]
+    failed = [check["name"] for check in found if check["name"] not in UNMENDED or check.get("basis", "hint") != "hint"]
     return KnownRun(
         where=directory,
         fingerprint=_name(directory, number),

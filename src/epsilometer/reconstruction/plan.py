@@ -20,8 +20,8 @@ from epsilometer.reconstruction.attacks import RecordAttack, value_range
 from epsilometer.reconstruction.limits import fisher_limit
 from epsilometer.reconstruction.quality import Reconstruction
 from epsilometer.runs import Preparation, Results
+from epsilometer.runs.identity import OwnTrials
 from epsilometer.runs.scores import require_scores
-from epsilometer.runs.trials import OwnTrials
 from epsilometer.seeds import Stream, seed_of
 
 VERSION = 1  # raised whenever the same plan would give other estimates

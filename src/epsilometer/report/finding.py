@@ -16,7 +16,7 @@ from epsilometer.report.document import to_json
 from epsilometer.report.headline import Headline, headline_of
 from epsilometer.report.text import UNKNOWN
 from epsilometer.rounding import down
-from epsilometer.runs.trials import canonical
+from epsilometer.runs.identity import canonical
 
 Row = tuple[str, str]
 _ANSWERING = ("trial_version", "trials", "confidence", "method", "seed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from epsilometer import __version__
 from epsilometer.report.finding import Finding, Row
@@ -13,7 +14,7 @@ from epsilometer.report.release import REFUTED, evidence, is_refused, residual_r
 def job_summary(finding: Finding) -> str:
     """The whole finding: a heading, a table, and how to have it again."""
     heading = [f"## Epsilometer: {_text(finding.title)}", "", *_refused(finding)]
-    return "\n".join([*heading, *_table(finding.rows()), *_again(finding)]) + "\n"
+    return "\n".join([*heading, *markdown_table(finding.rows()), *_again(finding)]) + "\n"
 
 
 def model_card(finding: Finding) -> str:
@@ -37,7 +38,7 @@ def model_card(finding: Finding) -> str:
     ]
     means = meaning(finding.outcome, low.confidence)
     known = [(label, text) for label, text in rows if text]
-    parts = ["## Privacy audit", "", *_refused(finding), *_table(known), "", means, *_again(finding)]
+    parts = ["## Privacy audit", "", *_refused(finding), *markdown_table(known), "", means, *_again(finding)]
     return "\n".join(parts) + "\n"
 
 
@@ -46,7 +47,8 @@ def _refused(finding: Finding) -> list[str]:
     return [f"**{REFUTED}**", ""] if is_refused(finding.outcome) else []
 
 
-def _table(rows: list[Row]) -> list[str]:
+def markdown_table(rows: Sequence[Row]) -> list[str]:
+    """Rows of a label and a text, escaped."""
     return ["| | |", "|---|---|", *(f"| {_text(label)} | {_text(text)} |" for label, text in rows)]
 
 

@@ -41,15 +41,19 @@ class Outlets:
             write_section(path, option, finding.key, _TEXTS[option](finding))
             written.append(path)
         if self.junit is not None:
-            _require_own_junit(self.junit)
-            content = junit_xml(finding, require_consistent=require_consistent)
-            _guarded("junit", self.junit, lambda path: write_whole(path, content, anew=True))
+            write_junit(self.junit, junit_xml(finding, require_consistent=require_consistent))
             written.append(self.junit)
         return tuple(written)
 
     def _sections(self) -> dict[str, Path]:
         named = {"summary": self.summary, "model-card": self.model_card}
         return {option: path for option, path in named.items() if path is not None}
+
+
+def write_junit(path: Path, content: bytes) -> None:
+    """In the place of a file of ours, or of none."""
+    _require_own_junit(path)
+    _guarded("junit", path, lambda place: write_whole(place, content, anew=True))
 
 
 def write_section(path: Path, option: str, key: str, text: str) -> None:

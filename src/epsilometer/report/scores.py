@@ -77,21 +77,49 @@ def write_columns(argument: str, target: Path, columns: Columns) -> None:
 def judged_again(target: Path, run: StoredRun) -> str:
     """How to get a bound from these scores, and which: after a look at them, not every method is valid."""
     plan, end = run.plan, run.conclusion
-    kind = KINDS[plan["evidence"]]
+    command = bound_command(str(target), plan, finished=end is not None)
+    if command is None:
+        return "they speak of single steps: no bound for runs takes them"
+    independent = KINDS[plan["evidence"]].independent
+    if not independent or (end is not None and plan["method"]["name"] != EProcess.name):
+        return f"to judge them again: {command}"
+    why = "the run is not finished" if end is None else "the run could stop early"
+    return f"{why}, so only this is valid: {command}"
+
+
+def bound_command(target: str, plan: dict[str, Any], finished: bool = True) -> str | None:
+    """The command that judges these scores as the plan has it; none of single steps, which no bound for runs takes.
+
+    Before the plan's trials are all there, only bets are valid.
+    """
+    kind, method = KINDS[plan["evidence"]], plan["method"]
     usual = METHODS.own.get(kind.usual_method)
     if usual is None or usual.needs_mechanism:
-        return "they speak of single steps: no bound for runs takes them"
-    one_run = not kind.independent
-    words = ["epsilometer", "bound", *(["--in-order", "--one-run"] if one_run else []), str(target)]
-    words += ["--delta", f"{plan['delta']:g}", "--confidence", f"{plan['confidence']:g}"]
+        return None
+    words = ["epsilometer", "bound", *([] if kind.independent else ["--one-run"]), target]
+    words += ["--delta", f"{plan['delta']:g}", "--confidence", f"{plan['confidence']:.10g}"]
     words += [word for key, value in Neighbours.read(plan["claim"]).identity().items() for word in (f"--{key}", value)]
-    guesses = plan["method"].get("guesses")
+    if kind.independent and not finished:
+        method = {"name": EProcess.name}
+    name, settings = _as_said(method)
+    words += [*(["--method", name] if name != kind.usual_method else []), *settings]
+    in_order = name == EProcess.name or not kind.independent
+    return shlex.join([*words, *(["--in-order"] if in_order else [])])
+
+
+def _as_said(method: dict[str, Any]) -> tuple[str, list[str]]:
+    """A method's name on the command line, and the options for its settings."""
+    name, strategy, guesses = method["name"], method.get("thresholds") or {}, method.get("guesses")
+    if strategy:  # limits on rates, at thresholds that it chooses
+        name = strategy["name"]
+    elif method.get("calibrated") is False:
+        name = "exact-rank-union"
+    said = {"threshold": strategy.get("threshold"), "seed": strategy.get("seed") or method.get("seed") or None}
     if isinstance(guesses, dict):  # all were guessed, by a threshold
-        words += ["--threshold", repr(guesses["value"])]
-    if one_run or (end is not None and plan["method"]["name"] != EProcess.name):
-        return f"to judge them again: {shlex.join(words)}"
-    why = "the run is not finished" if end is None else "the run could stop early"
-    return f"{why}, so only this is valid: {shlex.join([*words, '--method', EProcess.name, '--in-order'])}"
+        said["threshold"] = guesses["value"]
+    elif isinstance(guesses, int):
+        said["guesses"] = guesses
+    return name, [word for key, value in said.items() if value is not None for word in (f"--{key}", repr(value))]
 
 
 def _pairs(rows: list[Row]) -> Columns:

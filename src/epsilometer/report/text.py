@@ -117,7 +117,7 @@ def _trials(count: int) -> str:
 
 
 def _plan_rows(plan: Plan) -> list[Row]:
-    claim = f"ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.neighbours}): {plan.claim.describe()}"
+    claim = f"ε = {plan.claimed_epsilon:.4g} at δ = {plan.delta:g} ({plan.claim.neighbours}): {plan.claim.describe()}"
     attack = f"{plan.adversary.describe()}: {plan.adversary.needs}"
     return [
         (plan.subject.noun, plan.subject.describe()),
@@ -136,7 +136,7 @@ def _stopped(result: AuditResult) -> list[Row]:
 
 def _noise(result: AuditResult) -> list[Row]:
     """What the scores say of the noise, and what follows if the training is DP-SGD."""
-    claimed = result.plan.promise.noise_multiplier
+    claimed = result.plan.subject.promise.noise_multiplier
     if result.noise_limit is None or claimed is None:
         return []
     limit = result.noise_limit.noise_multiplier

@@ -24,7 +24,7 @@ from epsilometer.report import write_results
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session, grid
 from epsilometer.reproductions.sweep_figure import sweep_figure
 from epsilometer.runs import Inline, MemoryStore, Progress, Store, run_directory
-from epsilometer.runs.trials import canonical
+from epsilometer.runs.identity import canonical
 from epsilometer.training import TrainingDiverged
 
 MOST_CELLS = 1000

@@ -23,12 +23,13 @@ def play(work: Trials, store: Store, executor: Executor, progress: Progress | No
     tally = Tally(work, stored)
     reporter = Reporter(progress, tally)
     if not tally.is_enough():
-        reporter.starting()
+        safeguards = work.safeguards
+        reporter.starting(foreign=safeguards.foreign)
         job = Job.of(work, prepared_for(work, store))
-        if work.safeguards.foreign and not stored:
+        if safeguards.foreign and not stored:
             _rehearse(work, job.prepared, store, executor, progress)
         require_same_game(job, stored)
-        groups = Groups(tally.missing(), alone=work.safeguards.fresh_process)
+        groups = Groups(tally.missing(), alone=safeguards.fresh_process)
         with closing(executor.play(job, groups)) as playing:  # whatever happens here, workers are stopped
             for played in playing:
                 groups.learn(played)

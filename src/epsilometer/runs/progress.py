@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from epsilometer.errors import EpsilometerError
 from epsilometer.runs.tally import Tally
@@ -30,10 +31,7 @@ class Snapshot:
     adversary: str = ""  # whose trials they are
     judging: bool = False  # all trials are there, and what they show is being worked out
     starting: str = ""  # what is done before the first group is finished; nothing can be said of the time left then
-
-    @property
-    def seconds_left(self) -> float | None:
-        return (self.total - self.done) / self.rate if self.rate else None
+    seconds_left: float | None = None  # at that rate
 
 
 Progress = Callable[[Snapshot], None]
@@ -44,26 +42,22 @@ class Reporter:
 
     def __init__(self, progress: Progress | None, tally: Tally) -> None:
         self._progress, self._tally = progress, tally
+        self._whose = "" if progress is None else tally.work.describe()
         self._past: deque[tuple[float, int]] = deque()  # when, and how many were done
         self._last_look = time.perf_counter()
         self._cost = 0.0
         self._found, self._found_at = "", 0
 
-    def starting(self) -> None:
+    def starting(self, foreign: bool) -> None:
         """No trial of this session is finished: with the first ones come compiling, workers that start, foreign code
         that is looked at."""
         if self._progress is not None:
-            work = self._tally.work
-            words = "starting" if work.safeguards.foreign else "compiling"
-            now = Snapshot(self._tally.done, self._tally.total, None, "", adversary=work.describe(), starting=words)
-            self._progress(now)
+            self._say(starting="starting" if foreign else "compiling")
 
     def judging(self) -> None:
         """Trials are done; with many of them, judging takes a while."""
         if self._progress is not None:
-            done = self._tally.done
-            whose = self._tally.work.describe()
-            self._progress(Snapshot(done, self._tally.total, None, "", adversary=whose, judging=True))
+            self._say(judging=True)
 
     def tell(self) -> None:
         if self._progress is None:
@@ -76,8 +70,13 @@ class Reporter:
             self._cost = self._last_look - now
             self._found_at = tally.done
         self._past.append((now, tally.done))
-        whose = tally.work.describe()
-        self._progress(Snapshot(tally.done, tally.total, self._rate(), self._found, self._found_at, whose))
+        self._say(rate=self._rate(), found=self._found, found_at=self._found_at)
+
+    def _say(self, rate: float | None = None, found: str = "", **state: Any) -> None:
+        assert self._progress is not None
+        done, total = self._tally.done, self._tally.total
+        left = (total - done) / rate if rate else None
+        self._progress(Snapshot(done, total, rate, found, adversary=self._whose, seconds_left=left, **state))
 
     def _rate(self) -> float | None:
         """Trials a second over the longest time of late in which no wait for a group stands out.

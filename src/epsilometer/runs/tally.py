@@ -19,9 +19,12 @@ class Tally:
 
     def __init__(self, work: Trials, results: Results) -> None:
         self.work = work
-        self._complete = 0
-        self._look = work.first_look
-        self._stopped_at: int | None = None
+        self.complete = 0  # how many trials there are of each world, without a gap; no more than were enough
+        self.done = 0  # trials in all
+        self._worlds, self._planned = work.worlds, work.planned_trials
+        self.total = self._planned * len(self._worlds)
+        self._played, self._look = 0, work.first_look
+        self._stopped = False
         self._results = work.accepted(results, remedy=OF_A_STORE)
         self._advance()
 
@@ -29,25 +32,12 @@ class Tally:
     def results(self) -> Results:
         return self._results
 
-    @property
-    def done(self) -> int:
-        return len(self._results)
-
-    @property
-    def total(self) -> int:
-        return self.work.planned_trials * len(self.work.worlds)
-
-    @property
-    def complete(self) -> int:
-        """How many trials there are of each world, without a gap."""
-        return self._complete if self._stopped_at is None else self._stopped_at
-
     def is_enough(self) -> bool:
-        return self._stopped_at is not None or self._complete == self.work.planned_trials
+        return self._stopped or self._played == self._planned
 
     def missing(self) -> list[Trial]:
         """Trials still to be played. Worlds alternate, so that a run that is cut short is balanced."""
-        everything = ((world, index) for index in range(self.work.planned_trials) for world in self.work.worlds)
+        everything = ((world, index) for index in range(self._planned) for world in self._worlds)
         return [trial for trial in everything if trial not in self._results]
 
     def add(self, results: Results) -> None:
@@ -55,10 +45,13 @@ class Tally:
         self._advance()
 
     def _advance(self) -> None:
-        worlds = self.work.worlds
-        while self._complete < self.work.planned_trials and all((w, self._complete) in self._results for w in worlds):
-            self._complete += 1
-        while self._stopped_at is None and self._look <= self._complete:
+        self.done = len(self._results)
+        while self._played < self._planned and all((w, self._played) in self._results for w in self._worlds):
+            self._played += 1
+        if self._stopped:
+            return
+        self.complete = self._played
+        while self._look <= self._played and not self._stopped:
             if self.work.is_enough(self._results, self._look):
-                self._stopped_at = self._look
+                self._stopped, self.complete = True, self._look
             self._look = max(self._look + 1, math.ceil(self._look * LOOK_AGAIN))

@@ -14,7 +14,7 @@ from epsilometer.subjects.capabilities import (
     NoisySteps,
     Predicts,
 )
-from epsilometer.subjects.dp_sgd import DpSgdTraining, Faults, Trained
+from epsilometer.subjects.dp_sgd import DpSgdTraining, Faults
 from epsilometer.subjects.encoded_training import EncodedRecipe, EncodedTraining
 from epsilometer.subjects.entry import Entry
 from epsilometer.subjects.plain_training import PlainRecipe, PlainTraining
@@ -22,6 +22,7 @@ from epsilometer.subjects.private_erm import ErmTraining
 from epsilometer.subjects.private_ridge import RidgeTraining
 from epsilometer.subjects.released import Released
 from epsilometer.subjects.releases import ByName, Releases, Values
+from epsilometer.subjects.seat import Trained
 from epsilometer.subjects.subject import Differentiable, Insertion, Model, Observer, Subject, WhiteModel
 from epsilometer.subjects.user_code import code_of
 

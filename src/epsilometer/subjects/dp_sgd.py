@@ -10,21 +10,18 @@ import numpy as np
 
 from epsilometer import validate
 from epsilometer.accounting import StepsPromise
-from epsilometer.arrays import Floats
 from epsilometer.claims import Claim, CurveClaim, Relation
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.subjects.access import Access
 from epsilometer.subjects.engine_steps import EngineSteps
+from epsilometer.subjects.seat import Seat, Trained
 from epsilometer.subjects.subject import Insertion, Observer, Offered, Subject
 from epsilometer.subjects.user_code import code_of
 from epsilometer.training import (
-    Array,
-    Labels,
     ModuleNetwork,
     Network,
     Recipe,
-    Watcher,
     add_factories,
     engine_of,
     factories_of,
@@ -52,25 +49,6 @@ class Faults:
     def in_words(self) -> list[str]:
         scale = self.noise_scale
         return [f"the noise really added is {scale:g} × what is claimed"] if scale != 1 else []
-
-
-@dataclass(frozen=True, eq=False)
-class Trained:
-    """A model of the own engine."""
-
-    network: Network | ModuleNetwork
-    parameters: Array
-    projections: Floats
-
-    def logits(self, x: Array) -> Array:
-        return self.network.logits(self.parameters, x.astype(self.parameters.dtype))
-
-    @property
-    def numbers(self) -> Floats:
-        return self.parameters.astype(np.float64)
-
-    def input_gradients(self, x: Array, y: Labels) -> Array:
-        return self.network.input_gradients(self.parameters.astype(np.float64), x, y)
 
 
 @dataclass(frozen=True)
@@ -117,8 +95,8 @@ class DpSgdTraining(Subject):
         return network_for(self.recipe, self.data)
 
     def offers(self, capability: type[Offered]) -> Offered | None:
-        found = super().offers(capability)
-        return capability.of(EngineSteps(self.recipe, lambda: self.network)) if found is None else found
+        found = capability.of(self)
+        return capability.of(EngineSteps(self.recipe, self.data)) if found is None else found
 
     def describe(self) -> str:
         data = f"{self.data.name} ({len(self.data)} records)"
@@ -156,7 +134,7 @@ class DpSgdTraining(Subject):
         seeds: Sequence[np.random.SeedSequence],
         observers: Sequence[Observer],
     ) -> None:
-        seats = [_Seat(self.network, *both) for both in zip(insertions, observers, strict=True)]
+        seats = [Seat(self.network, *both) for both in zip(insertions, observers, strict=True)]
         train_many(
             self.recipe, [one.whole for one in insertions], seeds, seats, noise_scale=self.faults.noise_scale
         )  # fmt: skip
@@ -189,29 +167,3 @@ class DpSgdTraining(Subject):
     def __setstate__(self, state: dict[str, Any]) -> None:
         add_factories(state.pop("factories"))
         self.__dict__.update(state)
-
-
-class _Seat(Watcher):
-    """The place in a training of the own engine where an insertion and an observer sit, who do not talk."""
-
-    def __init__(self, network: Network | ModuleNetwork, insertion: Insertion, observer: Observer) -> None:
-        self._network, self._insertion, self._observer = network, insertion, observer
-        self.inserted, self.poisoner = insertion.gradient, insertion.poisoner
-        self.start, self.rows = insertion.start, insertion.rows
-        self.probe = observer.probe
-        acts = insertion.additions is not None or insertion.poisoner is not None
-        self.stepwise = observer.stepwise or acts
-
-    def before(self, step: int, parameters: Array) -> None:
-        self._observer.before(step, parameters)
-
-    def contribute(self, step: int, gradient_sum: Array) -> None:
-        if self._insertion.additions is not None:
-            places, values = self._insertion.additions(step)
-            np.add.at(gradient_sum, places, values.astype(gradient_sum.dtype))
-
-    def observe(self, step: int, noisy_sum: Array, parameters: Array) -> bool:
-        return self._observer.observe(step, noisy_sum, parameters)
-
-    def finish(self, parameters: Array, projections: Floats) -> None:
-        self._observer.finish(Trained(self._network, parameters, projections))

@@ -25,7 +25,8 @@ from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.mechanisms import Sensitivity, Student
 from epsilometer.subjects.access import Access, Controls, Sees
-from epsilometer.subjects.dp_sgd import Faults, Trained
+from epsilometer.subjects.dp_sgd import Faults
+from epsilometer.subjects.seat import Trained
 from epsilometer.subjects.subject import Insertion, Observer, Subject
 from epsilometer.training import Array, Labels, Network, TrainingDiverged
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 
 import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.data import Dataset
 from epsilometer.subjects.capabilities import KnowsNetwork, KnowsRecipe, NoisySteps
-from epsilometer.training import Array, Labels, ModuleNetwork, Network, Recipe, Watcher, train
+from epsilometer.training import Array, Labels, ModuleNetwork, Network, Recipe, Watcher, network_for, train
 
 
 class EngineSteps(NoisySteps, KnowsNetwork, KnowsRecipe):
@@ -19,14 +18,14 @@ class EngineSteps(NoisySteps, KnowsNetwork, KnowsRecipe):
     Its network is made when somebody asks for it: a plan asks what is offered before torch may be loaded.
     """
 
-    def __init__(self, recipe: Recipe, network: Callable[[], Network | ModuleNetwork]) -> None:
-        self.recipe, self._made = recipe, network
+    def __init__(self, recipe: Recipe, data: Dataset) -> None:
+        self.recipe, self._data = recipe, data
         self.clip_norm, self.noise_multiplier = recipe.clip_norm, recipe.noise_multiplier
         self.sample_rate, self.steps, self.sampling = recipe.sample_rate, recipe.steps, recipe.sampling
 
     @functools.cached_property
     def network(self) -> Network | ModuleNetwork:  # type: ignore[override]
-        return self._made()
+        return network_for(self.recipe, self._data)
 
     @functools.cached_property
     def width(self) -> int:  # type: ignore[override]

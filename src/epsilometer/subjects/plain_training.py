@@ -16,7 +16,7 @@ from epsilometer import validate
 from epsilometer.data import Dataset
 from epsilometer.errors import InvalidInput
 from epsilometer.subjects.access import Access
-from epsilometer.subjects.dp_sgd import Trained
+from epsilometer.subjects.seat import Trained
 from epsilometer.subjects.subject import Insertion, Observer, Subject
 from epsilometer.training import Array, Network, TrainingDiverged
 

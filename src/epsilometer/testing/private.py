@@ -77,12 +77,14 @@ class AssertPrivate:
         deterministic: bool = True,
         executor: Executor | str = "auto",
         command: Sequence[str] = (),
+        unit: str | None = None,
     ) -> AuditResult | None:
         """Audit a training; raise `NotPrivate` if its claim is refuted, warn if the audit was too weak.
 
         `train_or_script` is `train(data, seed)`, its name ("mymodule:train", "file.py:train"), or a subject. It claims
         (ε, δ) or, as `claim`, a whole curve: `DpSgd(sample_rate, noise_multiplier, steps)`. Trials are as many as
-        `budget_seconds` allow, `trials` at most, or `trials` if there is no budget. Everything else is as
+        `budget_seconds` allow, `trials` at most, or `trials` if there is no budget. `unit` is what a row of the data
+        is and the claim protects: a record, unless you say user or another word. Everything else is as
         `epsilometer.audit` has it, but that trainings play in this process (`isolation`) unless told otherwise. What
         the audit found is returned; nothing, if time was too short for any.
 
@@ -107,6 +109,7 @@ class AssertPrivate:
             "time_limit": time_limit,
             "deterministic": deterministic,
             "executor": executor,
+            "unit": unit,
         }
         try:
             if is_script(train_or_script):
@@ -132,7 +135,7 @@ class AssertPrivate:
         self, script: str, command: Sequence[str], epsilon: float | None, claim: object, settings: dict[str, Any]
     ) -> Ending:
         """A script is run once."""
-        for name, value in (("claim", claim), ("data", settings["data"])):
+        for name, value in (("claim", claim), ("data", settings["data"]), ("unit", settings["unit"])):
             if value is not None:
                 expected = "nothing beside a script, which states its noise and has its data itself"
                 raise InvalidInput(name, value, expected, f"did you mean {script}:train?")
@@ -207,7 +210,7 @@ def _claimed(epsilon: float | None, delta: float | None, claim: Claimed | None) 
 def _call(name: str, settings: dict[str, Any], result: AuditResult) -> str:
     """The same in Python; data that has no name is what the test has."""
     data = settings["data"]
-    usual = {"score": None, "arguments": None, "method": None, "time_limit": None, "deterministic": True}
+    usual = {"score": None, "arguments": None, "method": None, "time_limit": None, "deterministic": True, "unit": None}
     shown = {
         "claim": settings["claim"],
         "delta": None if isinstance(settings["claim"], tuple) else settings["delta"],

@@ -23,6 +23,23 @@ class Sampling:
 
 
 @dataclass(frozen=True)
+class Batches:
+    """Which records were in batches: of how many steps that is known, how many physical batches Poisson sampling drew,
+    and how many something else; the batches from the first on without a record that came before, and the logarithm of
+    the chance of that, were they drawn independently; two steps with the same batch, and of that."""
+
+    known: int
+    poisson: int
+    other: int
+    apart: int
+    log_chance: float
+    same: list[float]  # the steps and the logarithm; empty if there are none
+    fewer: int  # physical batches with fewer gradients than records, and
+    more: int  # with more
+    times: int = 0  # so many gradients for every record, in all of them; 0 if there is no such number
+
+
+@dataclass(frozen=True)
 class Accounted:
     """What an accountant was told: runs of steps as [noise multiplier, sample rate, number], in order."""
 
@@ -45,6 +62,8 @@ class Target:
     epsilon: float
     delta: float
     spent: float
+    engines: int = 1  # that have trained this model on this data, and
+    together: float = 0.0  # what they have spent, where there are several
 
 
 @dataclass(frozen=True)
@@ -99,6 +118,8 @@ class Seeds:
     seed: int | None  # of the generator, as it says itself
     own_generator: bool
     first: list[list[float]]
+    again: list[list[int]] = field(default_factory=list)  # [step, seed] of a generator that was seeded in the training
+    back: list[int] = field(default_factory=list)  # a step, and that at which its generator had been before
 
 
 @dataclass(frozen=True)
@@ -119,6 +140,23 @@ class Clipping:
     alone: list[float]  # to each parameter, where its gradient is there only; empty if that is not known
     not_finite: list[str]  # of NaN and infinity, those that make the sum no number
     idle: float = 0.0  # what comes of a record without a gradient
+    # By how much one of several records moves the sum: [times the clip norm that its gradient has, how far].
+    ladder: list[list[float]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What single records added to the sums of a training: how many sums were looked at, of how many of them it is not
+    known, and the part that was longest beside the norm for which its noise was made."""
+
+    looked: int
+    unexplained: int
+    moved: float
+    norm: float  # of that record's gradient
+    limit: float
+    step: int
+    not_finite: int  # records with NaN or infinity in the first step that had any
+    not_finite_step: int
 
 
 @dataclass(frozen=True)
@@ -157,6 +195,24 @@ class Mixing:
 
 
 @dataclass(frozen=True)
+class Divisors:
+    """Of some steps: [records in the batch, what the noisy sum was divided by, the learning rate]."""
+
+    steps: list[list[float]]
+
+
+@dataclass(frozen=True)
+class Between:
+    """Between two private steps: how often weights were compared, after which step something had moved first, and what;
+    and where the code of the optimizer within reads sums before noise."""
+
+    compared: int
+    step: int
+    moved: str
+    reads: str
+
+
+@dataclass(frozen=True)
 class Moved:
     """What moved between beginning and end."""
 
@@ -183,6 +239,15 @@ class Keys:
     repeated: int
     same_noise: int  # steps with the noise of the step before
     same_leaf: int  # steps in which two leaves had the same noise
+    remade: int = 0  # new states with the same keys, each after one step with the last
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """Leaves of gradients that were looked at for noise, and those without any, though what comes in goes out."""
+
+    number: int
+    silent: list[str]
 
 
 @dataclass(frozen=True)
@@ -190,6 +255,53 @@ class Rows:
     """Numbers of records that came into a transformation which divides by them."""
 
     sizes: list[int]
+
+
+@dataclass(frozen=True)
+class MovedSums:
+    """How far one kind of changed record moved the sums of steps that it was in, in clip norms: the largest, where, and
+    in how many steps by more than the `bound`."""
+
+    kind: str
+    steps: int  # in which it moved the sum at all
+    bound: float
+    most: float
+    step: int | None
+    tensor: str
+    over: int
+
+
+@dataclass(frozen=True)
+class Unlike:
+    """Something that a changed record has changed beside the sums that it was in, without noise: what, by how much of
+    its size (sums: in clip norms), first at which step, and in how many."""
+
+    what: str
+    name: str
+    step: int
+    size: float
+    steps: int
+    neighbour: str
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Runs of the same command with one record changed and the same noisy gradients (`watching.replay`)."""
+
+    steps: int  # of the reference
+    neighbours: list[str]
+    records: int  # that were changed
+    compared: int  # steps of neighbours
+    sums: list[MovedSums]
+    absent: int  # steps of neighbours without a changed record
+    others: Unlike | None  # sums of such steps
+    states: list[Unlike]
+    ends: list[str]  # neighbours that took another number of steps
+    files: list[str]  # that are others in neighbours
+    files_compared: int
+    tolerance: float  # what differs without any change of a record, times ten; sums, in clip norms
+    untested: list[str]  # what was not compared, and why
+    before: bool = False  # was a record changed before the training began, too?
 
 
 @dataclass(frozen=True)
@@ -201,20 +313,26 @@ class Facts:
     own_optimizer: bool = False  # a class of the script's own
     steps: Steps | None = None
     sampling: Sampling | None = None
+    batches: Batches | None = None
     accounted: Accounted | None = None
     target: Target | None = None
     noise: Noise | None = None
     seeds: Seeds | None = None
     kept: Kept | None = None
     clipping: Clipping | None = None
+    shares: Shares | None = None
     ghost: GhostNorms | None = None
     layers: LayerNorms | None = None
     size: Size | None = None
     mixing: Mixing | None = None
+    divisors: Divisors | None = None
+    between: Between | None = None
     moved: Moved | None = None
     others: OtherSteps | None = None
     keys: Keys | None = None
+    leaves: Leaves | None = None
     rows: Rows | None = None
+    replay: Replay | None = None
     troubles: dict[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -228,10 +346,29 @@ class Facts:
 
 
 _PARTS: dict[str, type] = {
-    "steps": Steps, "sampling": Sampling, "accounted": Accounted, "target": Target, "noise": Noise, "seeds": Seeds,
-    "kept": Kept, "clipping": Clipping, "ghost": GhostNorms, "layers": LayerNorms, "size": Size, "mixing": Mixing,
-    "moved": Moved, "others": OtherSteps, "keys": Keys, "rows": Rows,
-}  # fmt: skip
+    "steps": Steps,
+    "sampling": Sampling,
+    "batches": Batches,
+    "accounted": Accounted,
+    "target": Target,
+    "noise": Noise,
+    "seeds": Seeds,
+    "kept": Kept,
+    "clipping": Clipping,
+    "shares": Shares,
+    "ghost": GhostNorms,
+    "layers": LayerNorms,
+    "size": Size,
+    "mixing": Mixing,
+    "divisors": Divisors,
+    "between": Between,
+    "moved": Moved,
+    "others": OtherSteps,
+    "keys": Keys,
+    "leaves": Leaves,
+    "rows": Rows,
+    "replay": Replay,
+}
 PARTS = tuple(_PARTS)
 
 
@@ -243,5 +380,13 @@ def _read(name: str, value: Any) -> Any:
             **value,
             "parameters": [WeighedNoise(**one) for one in value["parameters"]],
             "comparisons": [Comparison(**one) for one in value["comparisons"]],
+        }
+    if name == "replay":
+        others = value["others"]
+        value = {
+            **value,
+            "sums": [MovedSums(**one) for one in value["sums"]],
+            "states": [Unlike(**one) for one in value["states"]],
+            "others": None if others is None else Unlike(**others),
         }
     return _PARTS[name](**value)

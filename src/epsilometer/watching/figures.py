@@ -8,7 +8,8 @@ import numpy as np
 
 from epsilometer.figures import Figure, Level, Path, Scale, ScaleMark
 from epsilometer.figures.scale import ASSUMED, AT_MOST, CLAIMED
-from epsilometer.watching.monitor import Monitor, Watched
+from epsilometer.watching.monitor import Monitor
+from epsilometer.watching.watched import Watched
 
 SHOWN = 60  # steps
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.arrays import Floats
+from epsilometer.noise_sample import NoiseSample
 from epsilometer.watching.facts import Facts
 from epsilometer.watching.settings import EXTRA
 
@@ -49,7 +50,7 @@ class Privatizer(ABC):
     ends the audit of this training, with the reason, and nothing else.
     """
 
-    shows_noise: ClassVar[bool] = False  # does `own_noise` look at the model's own parameters?
+    shows_noise: ClassVar[bool] = False  # does `noise` look at the model's own parameters?
     place: str = EXTRA  # where its canaries are
 
     @abstractmethod
@@ -62,10 +63,10 @@ class Privatizer(ABC):
         trace in the training. Those whose coin says so are in, each on a coordinate of its own; the noisy sum at each
         one's coordinate, in units of the clip norm. Random numbers of ours come from `draw`."""
 
-    def own_noise(self, number: int, draw: np.random.Generator) -> Floats:
-        """How large that is which the step has beside the sum of clipped gradients, at so many random coordinates of
-        the model, in order of size and units of the clip norm; nothing if it cannot be told."""
-        return np.zeros(0)
+    def noise(self, noise_multiplier: float) -> NoiseSample | None:
+        """What the step that was just taken has beside the sum of clipped gradients, in all parameters of the model, in
+        units of noise that this multiplier makes; none if it cannot be told, or if another law may be right."""
+        return None
 
     def why_not(self) -> str:
         """Why steps, as they are now, cannot be audited by canaries; empty if they can."""

@@ -14,7 +14,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.errors import MALFORMED
+from epsilometer.noise_sample import GRIDS, LEVELS, Counts, NoiseSample
 from epsilometer.watching.facts import Facts
 
 SUFFIX = ".jsonl"
@@ -49,8 +50,8 @@ class Imported:
 
 @dataclass(frozen=True)
 class MadePrivate:
-    """A training began: what it is and states. `training` counts from 1 within its process. With `own_noise`, steps
-    show noise of the model's own parameters too."""
+    """A training began: what it is and states. `training` counts from 1 within its process. With `own_noise`, noise of
+    the model's own parameters is seen."""
 
     kind: ClassVar[str] = "made-private"
     training: int
@@ -66,8 +67,8 @@ class MadePrivate:
 @dataclass(frozen=True)
 class Step:
     """One real step: the noisy sum at each canary's coordinate in units of the clip norm, who was in, and the noise
-    multiplier that was accounted for. `noise` is its size at some coordinates of the model, in units of the clip norm
-    and sorted: without signs and places nobody can take it off."""
+    multiplier that was accounted for. In old recordings `noise` is its size at some coordinates of the model, in units
+    of the clip norm and sorted."""
 
     kind: ClassVar[str] = "step"
     training: int
@@ -85,6 +86,57 @@ class Step:
             "noise": _packed(self.noise),
             "coins": _text(np.packbits(self.coins).tobytes()),
         }
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The names of all parameters whose noise was seen so far; what is said of noise is in this order."""
+
+    kind: ClassVar[str] = "parameters"
+    training: int
+    names: list[str]
+
+
+@dataclass(frozen=True)
+class StepNoise:
+    """The noise of one real step as sums and counts, from which nobody can take it off, in units of what was accounted
+    for: see `NoiseSample`. A step in which it was not seen has no sizes."""
+
+    kind: ClassVar[str] = "noise"
+    training: int
+    noise_multiplier: float
+    sizes: list[int] = field(default_factory=list)
+    squares: list[float] = field(default_factory=list)
+    counted: int = 0
+    beyond: list[int] = field(default_factory=lambda: [0] * len(LEVELS))
+    fine: int = 0
+    on_grid: list[int] = field(default_factory=lambda: [0] * 2 * len(GRIDS))
+
+    @classmethod
+    def of(cls, training: int, noise_multiplier: float, names: list[str], seen: NoiseSample | None) -> StepNoise:
+        """Of parameters with these names, which are those of the sample or more."""
+        if seen is None:
+            return cls(training, noise_multiplier)
+        sizes, squares = (dict(zip(seen.names, each, strict=True)) for each in (seen.sizes, seen.squares))
+        counts = seen.counts
+        return cls(
+            training,
+            noise_multiplier,
+            [int(sizes.get(name, 0)) for name in names],
+            [float(f"{squares.get(name, 0.0):.9g}") for name in names],
+            counts.counted,
+            list(counts.beyond),
+            counts.fine,
+            list(counts.on_grid),
+        )
+
+    def sample(self, names: list[str]) -> NoiseSample | None:
+        """The sample again; names that were lost have a number."""
+        if not self.sizes:
+            return None
+        known = names[: len(self.sizes)] + [f"parameter {n + 1}" for n in range(len(names), len(self.sizes))]
+        counts = Counts(self.counted, tuple(self.beyond), self.fine, tuple(self.on_grid))
+        return NoiseSample(tuple(known), tuple(self.sizes), tuple(self.squares), counts)
 
 
 @dataclass(frozen=True)
@@ -120,9 +172,9 @@ class Ended:
     history: list[list[float]] = field(default_factory=list)
 
 
-Record = Started | Imported | MadePrivate | Step | NotAudited | Told | Ended
+Record = Started | Imported | MadePrivate | Parameters | StepNoise | Step | NotAudited | Told | Ended
 _KINDS: dict[str, type[Record]] = {
-    one.kind: one for one in (Started, Imported, MadePrivate, Step, NotAudited, Told, Ended)
+    one.kind: one for one in (Started, Imported, MadePrivate, Parameters, StepNoise, Step, NotAudited, Told, Ended)
 }
 
 
@@ -192,7 +244,8 @@ def encode(record: Record) -> bytes:
     NotAudited(training=1, reason='why')
     """
     packed = record.packed() if hasattr(record, "packed") else {}
-    return json.dumps({"kind": record.kind, **asdict(record), **packed}).encode() + b"\n"
+    plain = {one.name: getattr(record, one.name) for one in fields(record) if one.name not in packed}
+    return json.dumps({"kind": record.kind, **plain, **packed}).encode() + b"\n"
 
 
 def decode(line: bytes) -> Record:
@@ -246,7 +299,10 @@ def _entry(value: Any) -> bool:
 
 # What is read back may have been written by anybody: a line that makes no sense counts as damaged, and no more.
 _MAKES_SENSE: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("pid", "training", "canaries", "unseen"), _count),
+    **dict.fromkeys(("pid", "training", "canaries", "unseen", "counted", "fine"), _count),
+    **dict.fromkeys(("sizes", "beyond", "on_grid"), _all(_count)),
+    "squares": _all(_finite),
+    "names": _all(_text_or_empty),
     **dict.fromkeys(("python", "library", "version", "optimizer", "place", "reason"), _text_or_empty),
     **dict.fromkeys(("noise_multiplier", "clip_norm"), _real),
     "argv": _all(_text_or_empty),

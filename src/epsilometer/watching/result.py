@@ -10,7 +10,7 @@ from epsilometer.report import versions
 from epsilometer.watching.figures import figures_of
 from epsilometer.watching.monitor import Monitor
 
-KIND, SCHEMA = "watch", 1
+KIND, SCHEMA = "watch", 2
 
 
 def document_of(

@@ -6,6 +6,7 @@ Nothing that goes wrong in here may reach the script: it is recorded, and the tr
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, TypeGuard
@@ -16,8 +17,10 @@ from epsilometer.arrays import Floats
 from epsilometer.watching.ending import at_end
 from epsilometer.watching.facts import PARTS, Facts
 from epsilometer.watching.privatizer import Coins, Ledger, Privatizer
-from epsilometer.watching.recording import Ended, MadePrivate, NotAudited, Sink, Step, Told
+from epsilometer.watching.recording import Ended, MadePrivate, NotAudited, Parameters, Sink, Step, StepNoise, Told
 from epsilometer.watching.settings import Settings
+
+_PAUSE, _SHARE = 5.0, 0.02  # seconds between two tellings, and the share of time that they may take
 
 
 class WatchedTraining:
@@ -28,8 +31,10 @@ class WatchedTraining:
         self.seen, self.lost = 0, False
         self._sink, self._process, self._finished = sink, os.getpid(), False
         self._coins: Coins | None = None  # of the step under way
-        entropy = np.random.SeedSequence(settings.seed, spawn_key=(number,))
-        self.draw, self._draw_places = np.random.default_rng(entropy), np.random.default_rng(entropy.spawn(1)[0])
+        self._tell_at = time.monotonic() + _PAUSE
+        self._names: list[str] = []  # of parameters whose noise was seen
+        self._blind = not privatizer.shows_noise
+        self.draw = np.random.default_rng(np.random.SeedSequence(settings.seed, spawn_key=(number,)))
 
     def begin(self) -> None:
         """Say what is watched."""
@@ -51,16 +56,32 @@ class WatchedTraining:
             self.lose(reason)
 
     def play(self) -> None:
-        """After a step of the script's own: canaries go the same way."""
+        """After a step of the script's own: its noise is looked at, and canaries go the same way."""
+        self.look()
         self.guarded(self._play)
+
+    def look(self) -> None:
+        """At the noise of the step that was just taken, also where canaries are lost."""
+        if self._blind or os.getpid() != self._process:
+            return
+        try:
+            sigma = self.privatizer.stated().noise_multiplier
+            seen = self.privatizer.noise(sigma)
+            new = [] if seen is None else [name for name in seen.names if name not in self._names]
+            if new:
+                self._names = [*self._names, *new]
+                self._sink.take(Parameters(self.number, self._names))
+            self._sink.take(StepNoise.of(self.number, sigma, self._names, seen))
+        except Exception:  # what is not seen counts for nothing
+            self._blind = True
 
     def toss(self, canaries: int | None = None) -> Coins:
         """Who is in, in the step under way."""
         self._coins = self.draw.random(self.settings.canaries if canaries is None else canaries) < 0.5
         return self._coins
 
-    def take(self, scores: Floats, noise: Floats | None = None) -> None:
-        """What came of the step whose coins were tossed: what `insert` and `own_noise` give."""
+    def take(self, scores: Floats) -> None:
+        """What came of the step whose coins were tossed: what `insert` gives."""
         if self.elsewhere() or self._coins is None:
             return
         coins, self._coins = self._coins, None
@@ -69,8 +90,7 @@ class WatchedTraining:
         self.seen += 1
         stated = self.privatizer.stated()
         known = np.nan_to_num(scores, nan=0.5)  # where nothing can be read, nothing is known
-        noise = np.zeros(0) if noise is None else noise
-        self._sink.take(Step(self.number, known, coins, stated.noise_multiplier, stated.clip_norm, noise))
+        self._sink.take(Step(self.number, known, coins, stated.noise_multiplier, stated.clip_norm))
 
     def guarded(self, act: Callable[..., None], *arguments: Any) -> None:
         """Do it, unless this training is lost; it is, if that fails."""
@@ -100,6 +120,14 @@ class WatchedTraining:
             except Exception as error:
                 facts = Facts(troubles=dict.fromkeys(PARTS, f"could not be told ({type(error).__name__}: {error})"))
             self._sink.take(Told(self.number, facts))
+
+    def tell_now_and_then(self) -> None:
+        """So that a process which is killed has told what was known a moment before, at a small share of its time."""
+        now = time.monotonic()
+        if now >= self._tell_at:
+            self.tell()
+            after = time.monotonic()
+            self._tell_at = after + max(_PAUSE, (after - now) / _SHARE)
 
     def wait(self) -> None:
         """For steps that are under way elsewhere."""
@@ -131,8 +159,7 @@ class WatchedTraining:
             self.lose(reason)
         else:
             coins = self.toss()
-            noise = self.privatizer.own_noise(self.settings.canaries, self._draw_places)
-            self.take(self.privatizer.insert(coins, self.draw), noise)
+            self.take(self.privatizer.insert(coins, self.draw))
 
     def elsewhere(self) -> bool:
         """Is this a forked copy of the process in which the training began? Then it is lost."""

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from epsilometer import validate
 from epsilometer.errors import InvalidInput, unknown_name
-from epsilometer.watching.checks.names import JAX, NAMES
+from epsilometer.watching.judging import Judging
 from epsilometer.watching.privatizer import Privatizer
 from epsilometer.watching.settings import EXTRA, MOST, PLACES, Settings
 from epsilometer.watching.training import Trainings, WatchedTraining
 
 if TYPE_CHECKING:
     from epsilometer.auditing.verdict import Verdict
-    from epsilometer.watching.monitor import Watched
+    from epsilometer.watching.watched import Watched
 
 
 def validated(canaries: int, place: str, seed: int | None, *, argument: str = "canaries") -> Settings:
@@ -31,23 +31,12 @@ def validated(canaries: int, place: str, seed: int | None, *, argument: str = "c
     return Settings(canaries, place, seed)
 
 
-def validate_judging(confidence: float, delta: float | None, ignore: Collection[str]) -> None:
-    """How a verdict is to be found: that must make sense before anything runs."""
-    validate.real("confidence", confidence, above=0, below=1)
-    if delta is not None:
-        validate.real("delta", delta, above=0, below=1)
-    for name in ignore:
-        if name not in NAMES and name not in JAX:  # one that a package brings, or none
-            from epsilometer.watching.checks.catalogue import CHECKS
-
-            CHECKS.named(name, "ignore")
-
-
 class Watch:
     """What is known of some trainings of this process, at any time.
 
     At the end of the process lines on stderr say the verdicts, unless `quiet`. `delta` is that of the ε which is shown
-    (without it the script's `target_delta`, else 1e-5); checks to `ignore` may fail, and are shown as ignored.
+    (without it the script's `target_delta`, else 1e-5); checks to `ignore` may fail, and are shown as ignored;
+    statements to `assume` need no test, since whoever watches vouches for them.
     """
 
     def __init__(
@@ -59,13 +48,13 @@ class Watch:
         confidence: float = 0.95,
         delta: float | None = None,
         ignore: Collection[str] = (),
+        assume: Collection[str] = (),
         quiet: bool = False,
     ) -> None:
-        settings = validated(canaries, place, seed)
-        validate_judging(confidence, delta, ignore)
+        settings, judging = validated(canaries, place, seed), Judging(confidence, delta, tuple(ignore), tuple(assume))
         from epsilometer.watching.monitor import Monitor
 
-        self._monitor = Monitor(confidence, delta, tuple(ignore))
+        self._monitor = Monitor(judging)
         self._process = os.getpid()
         self.hooks = Trainings(self._monitor, settings)
         if not quiet:
@@ -107,7 +96,7 @@ class Watch:
         lines = []
         for number, one in enumerate(trainings, 1):
             name = f"epsilometer: training {number}"
-            lines += [f"{name}: {line}" for line in (one.headline(), *one.failed_checks())]
+            lines += [f"{name}: {line}" for line in (one.headline(), *one.table(), *one.failed_checks())]
         return "\n".join([*failures, *lines])
 
     def _at_exit(self) -> None:

@@ -7,11 +7,12 @@ import pytest
 from epsilometer.errors import InvalidInput
 from epsilometer.watching.checks import catalogue
 from epsilometer.watching.checks.catalogue import CHECKS, judge
-from epsilometer.watching.checks.names import JAX, NAMES
+from epsilometer.watching.checks.names import JAX, NAMES, REPLAYED
 from epsilometer.watching.facts import Facts, Steps
 from epsilometer.watching.watch import Watch
 
 MODULE = """
+from epsilometer.statements import Basis, Statement
 from epsilometer.watching.checks.catalogue import NamedCheck
 from epsilometer.watching.checks.check import failed
 
@@ -21,9 +22,9 @@ def never(facts):
 def broken(facts):
     raise RuntimeError("out of luck")
 
-good = NamedCheck("never-right", "is it?", ((never, ("steps",)),), refutes=True)
-bad = NamedCheck("broken", "is it?", ((broken, ("steps",)),))
-unknown = NamedCheck("unknown", "is it?", ((never, ("no-such-part",)),))
+good = NamedCheck("never-right", "is it?", ((never, ("steps",)),), Statement.NOISE, Basis.COUNTEREXAMPLE)
+bad = NamedCheck("broken", "is it?", ((broken, ("steps",)),), Statement.NOISE)
+unknown = NamedCheck("unknown", "is it?", ((never, ("no-such-part",)),), Statement.NOISE)
 """
 
 
@@ -41,15 +42,15 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_check_asks_something_and_has_one_place() -> None:
-    assert set(CHECKS.own) == {*NAMES, *JAX}
+    assert set(CHECKS.own) == {*NAMES, *JAX, *REPLAYED}
     assert all(one.question.endswith("?") and one.answers for one in CHECKS.own.values())
 
 
 @pytest.mark.usefixtures("package")
 def test_checks_that_a_package_brings() -> None:
     facts = Facts(steps=Steps(3, 3))
-    found = {one.name: (one.status.value, one.reason, one.refutes) for one in judge(facts)}
-    assert found["never-right"] == ("failed", "nothing; expected something; try again", True)
+    found = {one.name: (one.status.value, one.reason, one.basis.value) for one in judge(facts)}
+    assert found["never-right"] == ("failed", "nothing; expected something; try again", "counterexample")
     assert found["broken"][:2] == ("not applicable", "could not be judged (RuntimeError: out of luck)")
     assert set(found) == {"never-right", "broken"}  # what asks for parts that nobody knows is left out
     assert any("'unknown'" in line for line in CHECKS.problems)

@@ -59,3 +59,59 @@ def test_seeds_that_nobody_guesses(trained: Any) -> None:
 
 def test_nothing_to_compare() -> None:
     assert compare_runs([], []).status == "not applicable"
+
+
+def seeding(seed: Any) -> Any:
+    """A loop that seeds torch at the beginning of every epoch."""
+
+    def loop(made: Any, epochs: int) -> None:
+        for epoch in range(epochs):
+            seed(epoch)
+            for x, y in made.loader:
+                made.optimizer.zero_grad()
+                made.criterion(made.module(x), y).backward()
+                made.optimizer.step()
+
+    return loop
+
+
+def test_a_seed_for_each_epoch(trained: Any) -> None:
+    check = trained(loop=seeding(torch.manual_seed)).checks["fresh-noise"]
+    assert check.reason.startswith("the generator of the noise was seeded with 1 before step 12, in the middle")
+    assert (check.status, check.statement, check.basis) == ("failed", "noise", "counterexample")
+
+
+def test_a_generator_that_is_seeded_with_the_number_of_the_step(trained: Any) -> None:
+    own = torch.Generator().manual_seed(2**60 + 5)
+
+    def change(made: Any) -> None:
+        made.optimizer.attach_step_hook(lambda optimizer, former=made.optimizer.step_hook: again(optimizer, former))
+
+    def again(optimizer: Any, former: Any) -> None:
+        former(optimizer)
+        own.manual_seed(len(taken))
+        taken.append(1)
+
+    taken: list[int] = []
+    assert "seeded with 0 before step 2" in trained(change, noise_generator=own).reason("fresh-noise")
+
+
+def test_the_same_seed_for_each_epoch(trained: Any) -> None:
+    found = trained(loop=seeding(lambda _: torch.manual_seed(2**60 + 1)), seed=2**60 + 1)
+    assert "where it had been at step 1" in found.reason("fresh-noise")
+
+
+def test_seeds_from_entropy_and_seeds_that_are_put_back_are_no_harm(trained: Any) -> None:
+    import secrets
+
+    assert (
+        trained(loop=seeding(lambda _: torch.manual_seed(secrets.randbits(62) | 1 << 61))).status("fresh-noise")
+        == "not applicable"
+    )
+
+    def evaluate(_: int) -> None:
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            torch.randn(1000)
+
+    assert trained(loop=seeding(evaluate), seed=0).status("fresh-noise") == "not applicable"

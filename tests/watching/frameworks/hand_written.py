@@ -11,10 +11,11 @@ import numpy as np
 import torch
 
 from epsilometer.arrays import Floats
-from epsilometer.watching.collect.canaries import canary_rows, own_noise
+from epsilometer.noise_sample import NoiseSample
+from epsilometer.watching.collect.canaries import canary_rows
 from epsilometer.watching.collect.clipping import clipping, gradients_with
+from epsilometer.watching.collect.drawn import NoisySum
 from epsilometer.watching.collect.inspection import Inspection
-from epsilometer.watching.collect.noise import NoisySum
 from epsilometer.watching.collect.randomness import apart
 from epsilometer.watching.collect.seen import SeenTraining
 from epsilometer.watching.facts import Accounted, Facts, Sampling
@@ -43,7 +44,6 @@ class HandWritten(Privatizer):
         self._clip, self._add_noise, self._accountant = clip, add_noise, accountant
         self._noise_multiplier, self._clip_norm, self._records = noise_multiplier, clip_norm, records
         self._parameters = [p for p in model.parameters() if p.requires_grad]
-        self._sums: list[NoisySum] = []
         self._rows = 0
         self._inspection = Inspection(lambda: _Seen(self, model, optimizer))
         self._training = watch.begin(self)
@@ -76,8 +76,8 @@ class HandWritten(Privatizer):
             (noisy,) = self._add_noise(self._clip([rows], self._clip_norm), self._noise_multiplier * self._clip_norm)
         return np.asarray(noisy.double().numpy() / self._clip_norm)
 
-    def own_noise(self, number: int, draw: np.random.Generator) -> Floats:
-        return own_noise(self._sums, 1.0, self._clip_norm, number, draw)
+    def noise(self, noise_multiplier: float) -> NoiseSample | None:
+        return self._inspection.ask(lambda seen: seen.drawn_noise(noise_multiplier * self._clip_norm))
 
     def accounted(self) -> Ledger:
         return Ledger(self._accountant, [[float(part) for part in one] for one in self._accountant.history])
@@ -93,7 +93,6 @@ class _Seen(SeenTraining):
 
     def took_noise(self, sums: list[NoisySum]) -> None:
         loop = self._loop
-        loop._sums = sums
         self.noised(sums, loop._noise_multiplier, loop._noise_multiplier * loop._clip_norm, records=loop._rows)
 
     def new_in_history(self) -> tuple[float, float] | None:

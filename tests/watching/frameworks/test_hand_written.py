@@ -86,7 +86,7 @@ def test_the_loop_is_the_same_bit_for_bit_and_its_checks_answer() -> None:
     (seen,) = watch.trainings
     assert seen.not_audited == ""
     assert seen.process.steps == STEPS
-    status = {one["name"]: one["status"] for one in seen.checks}
+    status = {one.name: one.status for one in seen.checks}
     assert "failed" not in status.values(), seen.checks
     assert len(status) == 16
     answered = {name for name, found in status.items() if found == "passed"}
@@ -95,7 +95,7 @@ def test_the_loop_is_the_same_bit_for_bit_and_its_checks_answer() -> None:
         "huge-record", "nonfinite-record", "weights-moved", "only-private-steps", "buffers",
     }  # fmt: skip
     assert watch.verdict.outcome == "consistent"
-    assert "training 1: consistent: 25 steps do not refute the stated noise" in str(watch)
+    assert "training 1: consistent: held: clipping, noise, sampling, accounting" in str(watch)
     epsilon = seen.epsilon()
     assert epsilon.lower.epsilon < epsilon.upper.epsilon
 
@@ -142,7 +142,7 @@ def shuffled(step: int) -> torch.Tensor:
 )
 def test_faults_are_found_by_checks_that_exist(fault: dict[str, Any], found: str) -> None:
     seen = watched(Loop(**fault))
-    failed = {one["name"]: one["reason"] for one in seen.checks if one["status"] == "failed"}
+    failed = {one.name: one.reason for one in seen.checks if one.status == "failed"}
     assert found in failed, failed
     expected = "inconclusive" if found == "noise-kept" else "violated"  # what replaces a noisy gradient may be meant
     assert seen.verdict().outcome == expected, seen.verdict()
@@ -157,4 +157,4 @@ def test_what_fails_in_the_privatizer_never_reaches_the_loop(monkeypatch: pytest
     monkeypatch.setattr(HandWritten, "facts", lambda *_, **__: 1 / 0)
     seen = watched(Loop())
     assert "the canaries failed (ZeroDivisionError: division by zero)" in seen.verdict().reason
-    assert {one["status"] for one in seen.checks} == {"not applicable"}
+    assert {one.status for one in seen.checks} == {"not applicable"}

@@ -20,6 +20,8 @@ from epsilometer.bounds import Kind
 from epsilometer.claims import Relation
 from epsilometer.errors import InvalidInput
 from epsilometer.rounding import down
+from epsilometer.statements import Basis, Statement
+from epsilometer.watching.checks import Check, Status
 from epsilometer.watching.collect.randomness import apart
 from epsilometer.watching.epsilon import epsilon_of_training
 
@@ -120,7 +122,7 @@ def test_canaries_of_the_model_see_a_bias_without_noise_and_checks_beside_an_ext
     beside = train({}, steps=20).watch
     assert beside is not None
     assert beside.trainings[0].refuted_at is None
-    assert beside.verdict.refuted == "the stated mechanism, by check noise-scale"
+    assert beside.verdict.refuted == "the stated mechanism: noise"
     watch = train({"place": "model"}, steps=20).watch
     assert watch is not None
     assert watch.trainings[0].refuted_at is not None
@@ -241,8 +243,8 @@ class Stateless(DPOptimizer):
     ("kind", "outcome", "words"),
     [
         (OwnStep, "inconclusive", "OwnStep.step is the script's own"),
-        (OwnState, "inconclusive", "(memory)"),
-        (Stateless, "violated", "refuted at step"),
+        (OwnState, "consistent", "(memory)"),
+        (Stateless, "violated", "noise is broken"),
     ],
 )
 def test_optimizers_of_the_scripts_own(kind: type, outcome: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +253,7 @@ def test_optimizers_of_the_scripts_own(kind: type, outcome: str, words: str, mon
     assert torch.equal(without.weights, seen.weights)
     assert seen.watch is not None
     assert seen.watch.verdict.outcome == outcome
-    assert words in seen.watch.verdict.reason
+    assert words in seen.watch.verdict.reason + seen.watch.trainings[0].not_audited  # the noise itself was seen
 
 
 @pytest.mark.parametrize("place", ["extra", "model"])
@@ -264,8 +266,8 @@ def test_a_failure_of_ours_never_reaches_the_training(place: str, monkeypatch: p
     without, seen = train(), train({"place": place})
     assert torch.equal(without.weights, seen.weights)
     assert seen.watch is not None
-    assert seen.watch.verdict.outcome == "inconclusive"
-    assert "out of luck" in seen.watch.verdict.reason
+    assert "out of luck" in seen.watch.trainings[0].not_audited
+    assert seen.watch.verdict.outcome == "consistent"  # without canaries: the noise itself was seen
 
 
 def test_every_call_of_make_private_has_a_verdict_of_its_own() -> None:
@@ -317,11 +319,14 @@ def test_a_failed_check_is_in_the_verdict() -> None:
     watch = train({}, steps=20).watch
     assert watch is not None
     (seen,) = watch.trainings
-    seen.checks += [{"name": "nonfinite-record", "status": "failed", "reason": "as every Opacus does"}]
+    limit = Check("nonfinite-record", Status.FAILED, "as every Opacus does", Statement.CLIPPING)
+    seen.checks += [limit]
     assert seen.verdict().outcome.value == "consistent"
-    seen.checks += [{"name": "sampler", "status": "failed", "reason": "shuffled"}]
+    seen.checks += [Check("sampler", Status.FAILED, "shuffled", Statement.SAMPLING, Basis.HINT)]
     assert seen.verdict().outcome.value == "inconclusive"
-    assert "but failed checks say that something else is wrong: sampler (shuffled)" in seen.verdict().reason
+    assert "sampling is untested (sampler: shuffled)" in seen.verdict().reason
+    seen.checks += [Check("sample-rate", Status.FAILED, "too many", Statement.SAMPLING, Basis.TEST)]
+    assert seen.verdict().outcome.value == "violated"
 
 
 @pytest.mark.full
@@ -361,7 +366,7 @@ def test_epsilon_of_the_training_stands_beside_the_promise(monkeypatch: pytest.M
     )
     shuffled = ended(train({}, steps=20, poisson_sampling=False).watch)
     assert shuffled.epsilon().lower is None
-    assert "violated: the mechanism that it states is refuted by check sampler" in shuffled.headline()
+    assert "violated: sampling is broken (by sampler)" in shuffled.headline()
     assert shuffled.epsilon().strength is not None  # of a step it says as much
     scaled(0.5, monkeypatch)
     half = ended(train({}, steps=20).watch)
@@ -398,10 +403,12 @@ def test_noise_that_no_check_can_follow_is_no_pass(place: str, outcome: str) -> 
     watch = train({"place": place}, steps=20).watch
     assert watch is not None
     (seen,) = watch.trainings
-    seen.checks = [{"name": "noise-scale", "status": "not applicable", "reason": "its add_noise was replaced"}]
+    why = Check("noise-scale", Status.NOT_APPLICABLE, "its add_noise was replaced", Statement.NOISE)
+    seen.checks = [why if one.name == "noise-scale" else one for one in seen.checks]
     assert seen.verdict().outcome.value == outcome
     if place == "extra":
-        assert "was not seen (its add_noise was replaced); use --canaries model" in seen.verdict().reason
+        expected = "noise is untested (noise-scale: its add_noise was replaced); next: --canaries model"
+        assert expected in seen.verdict().reason
 
 
 @pytest.mark.parametrize(("said", "delta"), [({}, 1e-3), ({"delta": 1e-6}, 1e-6)])
@@ -428,11 +435,11 @@ def test_what_to_quote(monkeypatch: pytest.MonkeyPatch) -> None:
     right.finish()
     (seen,) = right.trainings
     assert seen.quote().startswith(
-        "20 steps do not refute the stated noise multiplier 1.386: the noise is at most 1.32 ×"
+        "20 steps do not refute the stated noise multiplier 1.386: the noise is at most 1.13 ×"
     )
     assert "what is accounted promises ε ≤ " in seen.quote()
     scaled(0.5, monkeypatch)
     half = train({}, steps=20).watch
     assert half is not None
-    assert half.trainings[0].quote().startswith("the stated noise multiplier 1.386 is refuted at step ")
+    assert half.trainings[0].quote().startswith("broken: noise at step ")
     assert half.trainings[0].to_dict()["quote"] == half.trainings[0].quote()

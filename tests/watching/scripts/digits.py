@@ -23,6 +23,8 @@ parser.add_argument("--noise-generator", action="store_true")
 parser.add_argument("--clip-norm", type=float, default=1.0)
 parser.add_argument("--exit", type=int, default=0)
 parser.add_argument("--noise-scale", type=float, default=1.0)
+parser.add_argument("--hidden", type=int, nargs="+", default=[32], help="widths of layers")
+parser.add_argument("--batch", type=int, default=180)
 parser.add_argument("--only-matrices", action="store_true", help="biases get no noise")
 options = parser.parse_args()
 
@@ -45,8 +47,11 @@ torch.manual_seed(options.seed)
 np.random.seed(options.seed)
 images, labels = load_digits(return_X_y=True)
 dataset = TensorDataset(torch.tensor(images / 16.0, dtype=torch.float32), torch.tensor(labels))
-loader = DataLoader(dataset, batch_size=180)
-model = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+loader = DataLoader(dataset, batch_size=options.batch)
+layers = []
+for inputs, width in zip([64, *options.hidden[:-1]], options.hidden, strict=True):
+    layers += [nn.Linear(inputs, width), nn.ReLU()]
+model = nn.Sequential(*layers, nn.Linear(options.hidden[-1], 10))
 optimizer = getattr(torch.optim, options.optimizer)(model.parameters(), lr=0.1)
 criterion = nn.CrossEntropyLoss()
 

@@ -61,13 +61,13 @@ class CallableSection(SubjectSection):
 
 
 def _built(spec: Spec, load: Loading) -> tuple[CallableTraining, Claim]:
-    subject = replace(spec.part(CallableSection).training(load()), unit=spec.neighbours.unit)
+    subject = replace(spec.part(CallableSection).training(load()), unit=spec.claim.neighbours.unit)
     return subject, _claim(spec, subject)
 
 
 def _claim(spec: Spec, subject: CallableTraining) -> Claim:
     """The curve of what the training says of itself; or the point that the spec has."""
-    said, epsilon = spec.neighbours, spec.claim.epsilon
+    said, epsilon = spec.claim.neighbours, spec.claim.epsilon
     if spec.claim.form == "curve" and subject.stated is None:
         remedy = "add sample_rate, noise_multiplier and steps to [subject]"
         raise InvalidInput("claim.form", "curve", "a training that says how much noise it adds to what", remedy)
@@ -89,6 +89,6 @@ CALLABLE = SubjectKind(
     _built,
     adversary="clipbkd",
     key="train",
-    modest=True,
+    least_privileged=True,
     needs_data=True,
 )

@@ -47,7 +47,7 @@ def noise_for(
 
 def _built(spec: Spec, load: Loading) -> tuple[DpSgdTraining, Claim]:
     data = load()
-    said = spec.neighbours
+    said = spec.claim.neighbours
     epsilon, noise = spec.claim.epsilon, spec.training.noise_multiplier
     if epsilon is None and noise is None:
         epsilon = EPSILON

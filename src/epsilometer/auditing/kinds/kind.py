@@ -32,8 +32,8 @@ class SubjectKind:
         own_adversaries: Those that are for it alone, if only they can play; of all others, capabilities decide.
         unused: Sections of a spec that have no meaning for it.
         key: The key by which it is known where nobody says its name.
-        modest: Whether adversaries have their least privileged settings where nobody says others, and as many canaries
-            as the records allow.
+        least_privileged: Whether adversaries have their least privileged settings where nobody says others, and as many
+            canaries as the records allow.
         needs_data: Whether records must be named: the embedded ones would be nobody's.
     """
 
@@ -45,7 +45,7 @@ class SubjectKind:
     own_adversaries: Mapping[str, type[Adversary]] = field(default_factory=dict)
     unused: tuple[str, ...] = ("model", "training", "faults")
     key: str = "name"
-    modest: bool = False
+    least_privileged: bool = False
     needs_data: bool = False
 
     @property

@@ -41,7 +41,7 @@ def _built(spec: Spec, _: Loading) -> tuple[RidgeTraining, Claim]:
     limit = len(data) + 1 if asked.records is None else asked.records
     epsilon = EPSILON if claim.epsilon is None else claim.epsilon
     ridge = PrivateRidge(asked.regularisation, epsilon, claim.delta, limit, asked.calibration)
-    return RidgeTraining(ridge, data, Faults(spec.faults.noise_scale)), _claim(ridge, claim.form, spec.neighbours)
+    return RidgeTraining(ridge, data, Faults(spec.faults.noise_scale)), _claim(ridge, claim.form, spec.claim.neighbours)
 
 
 def _claim(ridge: PrivateRidge, form: str | None, said: Neighbours) -> Claim:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from epsilometer.report.documents.parts import Document, LowerBoundPart, Number, Settings, UpperBoundPart, Verdict
 
@@ -42,13 +42,32 @@ class EpsilonPart(TypedDict):
     not_measured: Annotated[str | None, "why there is no bound"]
 
 
+StatementName = Literal["clipping", "noise", "sampling", "accounting", "nothing else"]
+BasisName = Literal["counterexample", "test", "hint"]
+
+
 class CheckPart(TypedDict):
     """A check of a training."""
 
     name: Annotated[str, "of the check"]
-    status: Annotated[Literal["passed", "failed", "not applicable"], "what it found"]
+    status: Annotated[Literal["passed", "failed", "not applicable", "ignored"], "what it found"]
     reason: Annotated[str, "why"]
-    refutes: NotRequired[Annotated[str, "which statement a failed one refutes"]]
+    statement: Annotated[StatementName, "on which the promise rests, and which it is about"]
+    basis: Annotated[BasisName, "what it is where it failed"]
+    needed: Annotated[bool, "whether the statement counts as held only if it passed"]
+    step: Annotated[int | None, "the first at which it failed, where that is known"]
+
+
+class StatementPart(TypedDict):
+    """What is known of one statement."""
+
+    statement: Annotated[StatementName, "on which the promise rests"]
+    standing: Annotated[Literal["broken", "held", "assumed", "untested"], "what is known of it"]
+    reason: Annotated[str, "why"]
+    by: Annotated[list[str], "checks, canaries, tests that say so"]
+    basis: Annotated[BasisName | None, "how strong that is"]
+    step: Annotated[int | None, "at which it was broken, where that is known"]
+    next: Annotated[str | None, "what would test it"]
 
 
 class TrainingPart(TypedDict):
@@ -77,6 +96,7 @@ class TrainingPart(TypedDict):
     power: Annotated[float | None, "how often half of the noise would be noticed"]
     not_audited: Annotated[str | None, "why it was not; none if it was"]
     ended: Annotated[bool, "whether it came to its end"]
+    statements: Annotated[list[StatementPart], "on which the promise rests: five, in order"]
     checks: Annotated[list[CheckPart], "that were made"]
 
 

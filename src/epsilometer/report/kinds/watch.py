@@ -9,12 +9,13 @@ from epsilometer.figures import Figure, Table
 from epsilometer.neighbours import Neighbours
 from epsilometer.report.kinds.shared import figures_in, flat, told
 from epsilometer.report.page import Block, Code, Drawn, Facts, Numbers, Page, Points, Section, Words
+from epsilometer.report.statements import row_in_words
 from epsilometer.rounding import down, up
 
 Document = dict[str, Any]
 LIMITS = (
-    "This does not prove privacy. What is tested is what the training states of its noise, step by step.",
-    "Sampling, the accountant's sum and what happens outside the optimizer are looked at by checks only.",
+    "This does not prove privacy. What is tested is the statements on which the accountant's promise rests.",
+    "Without replayed neighbours, what a training releases beside its noisy sums is looked at by checks only.",
     "One run was watched. What it shows holds for this run.",
 )
 _WORST = ("violated", "inconclusive", "consistent")
@@ -52,6 +53,9 @@ def page(document: Document) -> Page:
 
 def _training(number: int, one: Document, figures: dict[str, Figure]) -> Section:
     blocks: list[Block] = [Words(f"{one['verdict']}: {one['reason']}")]
+    if one.get("statements"):  # none in results of the first schema
+        stands = tuple((row["statement"], row["standing"], row_in_words(row)) for row in one["statements"])
+        blocks.append(Numbers("On what its promise rests", Table(("statement", "standing", "found"), stands)))
     blocks += _epsilon(one.get("epsilon"))
     blocks += [Drawn(figures[name]) for name in (f"epsilon {number}",) if name in figures]
     if f"training {number}" in figures:

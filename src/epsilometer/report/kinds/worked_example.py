@@ -9,6 +9,7 @@ from epsilometer.bounds import clopper_pearson
 from epsilometer.evidence import Counts
 from epsilometer.neighbours import Neighbours
 from epsilometer.report.page import Block, Code, Facts, Points, Words
+from epsilometer.report.scores import bound_command
 from epsilometer.rounding import down
 
 Document = dict[str, Any]
@@ -87,11 +88,5 @@ def _checked(document: Document, counts: dict[str, Any]) -> list[Block]:
 
 
 def _command(document: Document) -> str:
-    low, plan = document["lower_bound"], document["plan"]
-    said = " ".join(f"--{key} {value}" for key, value in Neighbours.read(plan["claim"]).identity().items())
-    one_run = "" if document["independent"] else "--one-run --in-order "
-    sequential = " --method eprocess --in-order" if plan["method"]["name"] == "eprocess" else ""
-    if plan["evidence"] == "PerStep":
-        return "# scores of single steps: no bound for runs takes them"
-    settings = f"--delta {low['delta']:g} --confidence {low['confidence']:.10g} {said}"
-    return f"epsilometer bound {one_run}scores.csv {settings}{sequential}"
+    command = bound_command("scores.csv", document["plan"])
+    return "# scores of single steps: no bound for runs takes them" if command is None else command

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from epsilometer.statements import Basis
 from epsilometer.watching.checks.check import Finding, failed, not_applicable, passed
 from epsilometer.watching.facts import Accounted, Facts
 
@@ -62,6 +63,13 @@ def target_epsilon(facts: Facts) -> Finding:
             f"{asked.epsilon:.4g}, which make_private_with_epsilon was asked for",
             "train for as many epochs as it was told, or tell it more",
         )
+    if asked.engines > 1 and asked.together > _ROUNDING * asked.epsilon:
+        return failed(
+            f"{asked.engines} engines have trained this model on this data, and their steps spend ε = "
+            f"{asked.together:.4g} at δ = {asked.delta:g} together",
+            f"{asked.epsilon:.4g}, which make_private_with_epsilon was asked for by one of them",
+            "train with one engine, or promise the sum", basis=Basis.HINT,
+        )  # fmt: skip
     return passed(f"ε = {asked.spent:.4g} at δ = {asked.delta:g} spent, {asked.epsilon:.4g} asked for")
 
 

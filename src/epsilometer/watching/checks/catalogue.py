@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from epsilometer.registry import Registry, instance_of
+from epsilometer.statements import Basis, Statement
 from epsilometer.watching.checks import (
     accounted,
+    batches,
     clipping,
     independence,
     kept,
@@ -16,12 +18,14 @@ from epsilometer.watching.checks import (
     mixing,
     noise_scale,
     repetition,
+    replayed,
     sampling,
     size,
+    stepping,
     weights,
 )
-from epsilometer.watching.checks.check import Check, Finding, Status, not_applicable
-from epsilometer.watching.checks.names import JAX, NAMES, REFUTING
+from epsilometer.watching.checks.check import Check, Finding, not_applicable
+from epsilometer.watching.checks.names import JAX, NAMES, REPLAYED
 from epsilometer.watching.facts import PARTS, Facts
 
 Answer = Callable[[Facts], Finding]
@@ -29,21 +33,30 @@ Answer = Callable[[Facts], Finding]
 
 @dataclass(frozen=True)
 class NamedCheck:
-    """What is asked, in one line, and who answers: a function and the parts of `Facts` that it `needs`. Frameworks that
-    tell other parts may have another one. A training of the stated mechanism passes a check that `refutes` it."""
+    """What is asked, in one line, and who answers: a function and the parts of `Facts` that it needs. Frameworks that
+    tell other parts may have another one. The answer is evidence about a `statement`: one that fails breaks it by a
+    counterexample, or is a hint only; one that is `needed` must pass before the statement counts as held."""
 
     name: str
     question: str
     answers: tuple[tuple[Answer, tuple[str, ...]], ...]
-    refutes: bool = False
+    statement: Statement
+    basis: Basis = Basis.HINT
+    needed: bool = False
 
     @property
     def summary(self) -> str:
         return self.question
 
 
-def _own(name: str, *answers: tuple[Answer, tuple[str, ...]]) -> NamedCheck:
-    return NamedCheck(name, {**NAMES, **JAX}[name], answers, name in REFUTING)
+def _own(
+    name: str,
+    statement: Statement,
+    basis: Basis,
+    *answers: tuple[Answer, tuple[str, ...]],
+    needed: bool = False,
+) -> NamedCheck:
+    return NamedCheck(name, {**NAMES, **JAX, **REPLAYED}[name], answers, statement, basis, needed)
 
 
 def _usable(name: str, found: object) -> NamedCheck | None:
@@ -58,28 +71,103 @@ CHECKS: Registry[NamedCheck] = Registry(
     {
         one.name: one
         for one in (
-            _own("sampler", (sampling.sampler, ("sampling",))),
-            _own("sample-rate", (sampling.sample_rate, ("sampling",))),
-            _own("empty-batches", (sampling.empty_batches, ("sampling",))),
-            _own("steps", (accounted.steps, ("accounted", "steps"))),
-            _own("multiplier", (accounted.multiplier, ("accounted",))),
-            _own("target-epsilon", (accounted.target_epsilon, ("target",))),
-            _own("accountant", (accounted.accountant, ("accounted",))),
-            _own("noise-scale", (noise_scale.noise_scale, ("noise",))),
-            _own("noise-kept", (kept.noise_kept, ("kept",))),
-            _own("independent-noise", (independence.independence, ("noise",))),
-            _own("fresh-noise", (repetition.fresh_noise, ("seeds",)), (repetition.first_key, ("keys",))),
-            _own("independent-steps", (repetition.independent_steps, ("keys", "steps"))),
-            _own("independent-leaves", (repetition.independent_leaves, ("keys", "steps"))),
-            _own("huge-record", (clipping.huge_record, ("clipping",))),
-            _own("nonfinite-record", (clipping.nonfinite_record, ("clipping",))),
-            _own("ghost-clip-norm", (clipping.ghost_clip_norm, ("ghost",))),
-            _own("record-norms", (layers.record_norms, ("layers",))),
-            _own("size-dependence", (size.size_dependence, ("size",)), (size.rows, ("rows",))),
-            _own("mixing", (mixing.mixing, ("mixing",))),
-            _own("buffers", (mixing.buffers, ("moved",))),
-            _own("weights-moved", (weights.weights_moved, ("moved", "steps"))),
-            _own("only-private-steps", (weights.only_private_steps, ("moved", "steps", "others"))),
+            _own("sampler", Statement.SAMPLING, Basis.TEST, (sampling.sampler, ("sampling",)), needed=True),
+            _own(
+                "sample-rate",
+                Statement.SAMPLING,
+                Basis.TEST,
+                (sampling.sample_rate, ("sampling",)),
+                needed=True,
+            ),
+            _own("batches", Statement.SAMPLING, Basis.TEST, (batches.batches, ("batches", "steps"))),
+            _own("empty-batches", Statement.SAMPLING, Basis.TEST, (sampling.empty_batches, ("sampling",))),
+            _own(
+                "steps",
+                Statement.ACCOUNTING,
+                Basis.COUNTEREXAMPLE,
+                (accounted.steps, ("accounted", "steps")),
+                needed=True,
+            ),
+            _own("multiplier", Statement.ACCOUNTING, Basis.COUNTEREXAMPLE, (accounted.multiplier, ("accounted",))),
+            _own("target-epsilon", Statement.ACCOUNTING, Basis.COUNTEREXAMPLE, (accounted.target_epsilon, ("target",))),
+            _own("accountant", Statement.ACCOUNTING, Basis.COUNTEREXAMPLE, (accounted.accountant, ("accounted",))),
+            _own("noise-scale", Statement.NOISE, Basis.TEST, (noise_scale.noise_scale, ("noise",))),
+            _own("noise-kept", Statement.NOTHING_ELSE, Basis.HINT, (kept.noise_kept, ("kept",))),
+            _own("independent-noise", Statement.NOISE, Basis.TEST, (independence.independence, ("noise",))),
+            _own(
+                "fresh-noise",
+                Statement.NOISE,
+                Basis.COUNTEREXAMPLE,
+                (repetition.fresh_noise, ("seeds",)),
+                (repetition.first_key, ("keys",)),
+            ),
+            _own(
+                "independent-steps",
+                Statement.NOISE,
+                Basis.COUNTEREXAMPLE,
+                (repetition.independent_steps, ("keys", "steps")),
+            ),
+            _own("leaf-noise", Statement.NOISE, Basis.COUNTEREXAMPLE, (repetition.leaf_noise, ("leaves",))),
+            _own(
+                "independent-leaves",
+                Statement.NOISE,
+                Basis.COUNTEREXAMPLE,
+                (repetition.independent_leaves, ("keys", "steps")),
+            ),
+            _own(
+                "huge-record",
+                Statement.CLIPPING,
+                Basis.COUNTEREXAMPLE,
+                (clipping.huge_record, ("clipping",)),
+                needed=True,
+            ),
+            _own("record-shares", Statement.CLIPPING, Basis.COUNTEREXAMPLE, (clipping.record_shares, ("shares",))),
+            _own("record-rows", Statement.CLIPPING, Basis.HINT, (batches.record_rows, ("batches",))),
+            _own("nonfinite-record", Statement.CLIPPING, Basis.HINT, (clipping.nonfinite_record, ("clipping",))),
+            _own("ghost-clip-norm", Statement.CLIPPING, Basis.COUNTEREXAMPLE, (clipping.ghost_clip_norm, ("ghost",))),
+            _own("record-norms", Statement.CLIPPING, Basis.COUNTEREXAMPLE, (layers.record_norms, ("layers",))),
+            _own(
+                "size-dependence",
+                Statement.NOTHING_ELSE,
+                Basis.HINT,
+                (size.size_dependence, ("size",)),
+                (size.rows, ("rows",)),
+            ),
+            _own("mixing", Statement.CLIPPING, Basis.COUNTEREXAMPLE, (mixing.mixing, ("mixing",))),
+            _own("buffers", Statement.NOTHING_ELSE, Basis.HINT, (mixing.buffers, ("moved",))),
+            _own("divisor", Statement.NOTHING_ELSE, Basis.COUNTEREXAMPLE, (stepping.divisor, ("divisors",))),
+            _own("between-steps", Statement.NOTHING_ELSE, Basis.HINT, (stepping.between_steps, ("between",))),
+            _own("inner-optimizer", Statement.NOTHING_ELSE, Basis.HINT, (stepping.inner_optimizer, ("between",))),
+            _own(
+                "weights-moved",
+                Statement.NOTHING_ELSE,
+                Basis.HINT,
+                (weights.weights_moved, ("moved", "steps")),
+                needed=True,
+            ),
+            _own(
+                "only-private-steps",
+                Statement.NOTHING_ELSE,
+                Basis.HINT,
+                (weights.only_private_steps, ("moved", "steps", "others")),
+                needed=True,
+            ),
+            _own(
+                "replayed-clipping",
+                Statement.CLIPPING,
+                Basis.COUNTEREXAMPLE,
+                (replayed.replayed_clipping, ("replay",)),
+            ),
+            _own("replayed-sums", Statement.NOTHING_ELSE, Basis.COUNTEREXAMPLE, (replayed.replayed_sums, ("replay",))),
+            _own(
+                "replayed-state", Statement.NOTHING_ELSE, Basis.COUNTEREXAMPLE, (replayed.replayed_state, ("replay",))
+            ),
+            _own(
+                "replayed-files", Statement.NOTHING_ELSE, Basis.COUNTEREXAMPLE, (replayed.replayed_files, ("replay",))
+            ),
+            _own(
+                "replayed-steps", Statement.NOTHING_ELSE, Basis.COUNTEREXAMPLE, (replayed.replayed_steps, ("replay",))
+            ),
         )
     },
     argument="check",
@@ -104,8 +192,10 @@ def judge(facts: Facts) -> list[Check]:
                 continue  # its framework does not tell
             finding = not_applicable(facts.troubles[missing[0]]) if missing else _answer(answer, facts)
             meant = finding.meant or bool(facts.another_mechanism)
-            refutes = finding.status is Status.FAILED and check.refutes and not meant
-            found.append(Check(check.name, finding.status, finding.reason, refutes))
+            basis = Basis.HINT if meant else finding.basis or check.basis
+            found.append(
+                Check(check.name, finding.status, finding.reason, check.statement, basis, check.needed, finding.step)
+            )
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from epsilometer.watching.checks.check import CHANCE, Finding, failed, not_applicable, passed
 from epsilometer.watching.checks.correlation import chance_of, chance_of_sum
@@ -33,5 +33,5 @@ def _chance(compared: Comparison) -> float:
     if compared.measure == "cosine":
         return float(chance_of(*values))
     if compared.measure == "square":
-        return float(stats.chi2.sf(*values))
+        return float(special.chdtrc(values[1], values[0]))
     return float(chance_of_sum(*values))

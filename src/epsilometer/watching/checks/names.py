@@ -6,6 +6,7 @@ UNMENDED = ("nonfinite-record", "size-dependence")
 NAMES = {
     "sampler": "are batches drawn by Poisson sampling, as accounted?",
     "sample-rate": "are records in batches no more often than accounted?",
+    "batches": "is every batch drawn anew, whoever was in those before?",
     "empty-batches": "does a batch without records take its step?",
     "steps": "is every step accounted?",
     "multiplier": "is the noise multiplier accounted that was asked for?",
@@ -16,24 +17,37 @@ NAMES = {
     "independent-noise": "is noise fresh in every layer and step?",
     "fresh-noise": "is noise another one in a second run?",
     "huge-record": "does a huge record add C at most?",
+    "record-shares": "did no record add more than C to a sum of the training?",
+    "record-rows": "is every record one row of gradients to clip?",
     "nonfinite-record": "does the sum stay finite with a record of NaN or infinity?",
     "ghost-clip-norm": "do module and optimizer agree on C?",
     "record-norms": "are norms of single records right for each kind of layer?",
     "size-dependence": "are settings the same with one record more or less?",
     "mixing": "does a record's output depend on this record only?",
     "buffers": "do buffers stay as they were?",
+    "divisor": "are noisy sums divided by the same number, whatever the batch?",
+    "between-steps": "do weights rest between two private steps?",
+    "inner-optimizer": "does the optimizer within see noisy gradients only?",
     "weights-moved": "did the private steps move the weights?",
     "only-private-steps": "did nothing else move them?",
 }
 JAX = {  # the only ones of JAX trainings besides fresh-noise and size-dependence
     "independent-steps": "is noise fresh in every step?",
+    "leaf-noise": "has every leaf noise?",
     "independent-leaves": "is noise fresh in every leaf?",
 }
+REPLAYED = {  # of runs with neighbours
+    "replayed-clipping": "does a changed record move the sums that it is in by its share only?",
+    "replayed-sums": "are sums the same where a changed record is not in them?",
+    "replayed-state": "is all else the same with a changed record and the same noise?",
+    "replayed-files": "do checkpoints hold the same with a changed record?",
+    "replayed-steps": "are as many steps taken with a changed record?",
+}
 
-# A training of the stated mechanism passes these: one that fails them is another than is accounted.
-REFUTING = ("sampler", "steps", "multiplier", "target-epsilon", "noise-scale", "huge-record", "independent-noise", *JAX)
-
-FAILED, NOT_APPLICABLE = "failed", "not applicable"
-IGNORED = "ignored"  # what a check that failed is called where its user accepts that
+NOISE_LAW = "noise-law"  # no check of facts: a test of the noise of every step, which may be ignored like one
 NOISE_SCALE = "noise-scale"  # without its answer, canaries on a parameter of their own say nothing of the others
 TARGET = "target-epsilon"  # more is spent than was asked for: what is spent is promised all the same
+REPLAYED_STATE = "replayed-state"  # nothing else depends on the data, as far as replayed neighbours tell
+# Hints into which it has looked; not steps of other optimizers, which may come after the last private one.
+SETTLED_BY_REPLAY = ("buffers", "between-steps", "inner-optimizer")
+CLIPPING_CHECKS = ("huge-record", "record-shares", "ghost-clip-norm")  # of clipping that is not what noise is made for

@@ -7,28 +7,34 @@ from collections.abc import Sequence
 import numpy as np
 
 from epsilometer.arrays import Floats
+from epsilometer.statements import Basis, Statement
 from epsilometer.watching.checks.check import CHANCE, Check, Finding, Status, failed, not_applicable, passed
 from epsilometer.watching.checks.correlation import chance_of
 from epsilometer.watching.checks.noise_scale import no_noise
-from epsilometer.watching.facts import Facts
+from epsilometer.watching.facts import Facts, Seeds
 
 NAME = "fresh-noise"
 FirstNoise = Sequence[Sequence[float]]  # of the first steps of a training, in units of σ·C
+_GUESSED = 1 << 20  # seeds that are tried in no time
 _REMEDY = "take the noise of released models from secure_mode=True or a generator that is never seeded"
 
 
 def compare_runs(first: FirstNoise, second: FirstNoise) -> Check:
     """Two runs of one script, the second with other seeds: no step may have the same noise in both."""
     if not first or not second:
-        return Check(NAME, Status.NOT_APPLICABLE, "no noise was seen in both runs")
+        return _fresh(Status.NOT_APPLICABLE, "no noise was seen in both runs")
     for step, (x, y) in enumerate(zip(first, second, strict=False), start=1):
         if _same(np.array(x), np.array(y)):
             finding = failed(
                 f"step {step} has the same noise in a second run, although torch.manual_seed got another seed",
                 "noise that nobody can compute again", f"its generator has a fixed seed of its own; {_REMEDY}",
             )  # fmt: skip
-            return Check(NAME, finding.status, finding.reason)
-    return Check(NAME, Status.PASSED, "a second run with other seeds has other noise")
+            return _fresh(finding.status, finding.reason)
+    return _fresh(Status.PASSED, "a second run with other seeds has other noise")
+
+
+def _fresh(status: Status, reason: str) -> Check:
+    return Check(NAME, status, reason, Statement.NOISE, Basis.COUNTEREXAMPLE)
 
 
 def fresh_noise(facts: Facts) -> Finding:
@@ -37,11 +43,10 @@ def fresh_noise(facts: Facts) -> Finding:
     assert seen is not None
     if not seen.first:
         return not_applicable(no_noise(facts))
-    if seen.guessed is not None and seen.each_step:
-        return failed(
-            f"every step draws its noise from a new generator with seed {seen.guessed}",
-            "noise that nobody can compute again", _REMEDY,
-        )  # fmt: skip
+    computed = _computed(seen)
+    if computed:
+        found, expected, step = computed
+        return failed(found, expected, _REMEDY, step=step)
     needed = "needs a second run: epsilometer inspect --second-run"
     if seen.guessed is not None:
         return not_applicable(
@@ -54,6 +59,23 @@ def fresh_noise(facts: Facts) -> Finding:
             f"{needed}; before a release: {whose} seed {seen.seed} can be guessed, and with it the noise; {_REMEDY}"
         )
     return not_applicable(needed)
+
+
+def _computed(seen: Seeds) -> tuple[str, str, int] | None:
+    """Noise of which one run shows that it can be had again, and what was expected in its place."""
+    nobody = "noise that nobody can compute again"
+    if seen.guessed is not None and seen.each_step:
+        return f"every step draws its noise from a new generator with seed {seen.guessed}", nobody, 1
+    again = [(step, seed) for step, seed in seen.again if 0 <= seed < _GUESSED]
+    if again:
+        step, seed = again[0]
+        others = f", then with {', '.join(str(one) for _, one in again[1:4])}" if len(again) > 1 else ""
+        when = f"before step {step}, in the middle of the training"
+        return f"the generator of the noise was seeded with {seed} {when}{others}", nobody, step
+    if seen.back:
+        where = f"at step {seen.back[0]} where it had been at step {seen.back[1]}"
+        return f"the generator of the noise was {where}", "noise that is fresh in every step", seen.back[0]
+    return None
 
 
 def first_key(facts: Facts) -> Finding:
@@ -77,6 +99,9 @@ def independent_steps(facts: Facts) -> Finding:
     if steps.taken < 2:
         return not_applicable("fewer than two steps")
     expected, remedy = "a new key in every step", "keep the state that update returns"
+    if seen.remade and seen.repeated:
+        found = "init was called again before every step, so that each had the noise of the first"
+        return failed(found, expected, "call init once, and keep the state that update returns")
     if seen.repeated:
         found = f"{seen.repeated} of {steps.taken} steps had a random key of a step before: the same noise twice"
         return failed(found, expected, remedy)
@@ -96,6 +121,18 @@ def independent_leaves(facts: Facts) -> Finding:
         found = f"in {seen.same_leaf} of {steps.taken} steps two leaves had the same noise"
         return failed(found, "noise of its own in every leaf", "split the key, one for each leaf")
     return passed("two leaves of equal shape")
+
+
+def leaf_noise(facts: Facts) -> Finding:
+    """Is there any in each of the script's own leaves?"""
+    seen = facts.leaves
+    assert seen is not None
+    if seen.silent:
+        return failed(
+            f"what comes into {', '.join(seen.silent[:3])} goes out without noise", "noise in every leaf",
+            "let the transformation that adds noise have all of the gradients",
+        )  # fmt: skip
+    return passed(f"{seen.number} leaves")
 
 
 def _same(a: Floats, b: Floats) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,20 +11,32 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from epsilometer.watching.collect.noise import NoisySum
-
-_TIMES = 10.0  # how much larger than the clip norm a canary's gradient is
+TIMES = (10.0, 5.0, 3.0, 1.5)  # how much larger than the clip norm a canary's gradient is; the first that arrives
+_ARRIVES = 0.01  # of a clip norm
 _SMALLEST = 1e-3  # of a clip norm: Opacus adds 1e-6 to every norm
 
 
-def canary_norm(clip_norm: float) -> float:
+def canary_norm(clip_norm: float, times: float = TIMES[0]) -> float:
     """Large enough to be clipped for sure."""
-    return _TIMES * max(clip_norm, _SMALLEST)
+    return times * max(clip_norm, _SMALLEST)
 
 
-def canary_rows(coins: NDArray[np.bool_], clip_norm: float, like: torch.Tensor) -> torch.Tensor:
+def canary_rows(
+    coins: NDArray[np.bool_], clip_norm: float, like: torch.Tensor, times: float = TIMES[0]
+) -> torch.Tensor:
     """One gradient for each canary that is in, each on a coordinate of its own, for a parameter like this one."""
-    return _all_rows(len(coins), canary_norm(clip_norm), like.device, like.dtype)[np.flatnonzero(coins)]
+    chosen = torch.from_numpy(np.flatnonzero(coins)).to(like.device)
+    return _all_rows(len(coins), canary_norm(clip_norm, times), like.device, like.dtype).index_select(0, chosen)
+
+
+def arriving(added: Callable[[float], float]) -> float:
+    """The size of canaries, in clip norms, of which a script's clipping leaves most; `added` says how much."""
+    left = {times: added(times) for times in TIMES}
+    most = max(left.values())
+    if not most > _ARRIVES:
+        sizes = ", ".join(f"{times:g}·C" for times in TIMES)
+        raise ValueError(f"they do not arrive: its clipping drops records with gradients of {sizes}")
+    return next(times for times in TIMES if left[times] >= (1 - _ARRIVES) * most)
 
 
 @functools.lru_cache(maxsize=4)
@@ -62,18 +74,3 @@ def places(parameters: Sequence[Any], number: int, draw: np.random.Generator) ->
         )
         spots.append(Spots(parameter, canaries, index))
     return spots
-
-
-def own_noise(
-    sums: Sequence[NoisySum], divisor: float, clip_norm: float, number: int, draw: np.random.Generator
-) -> NDArray[np.float64]:
-    """How large that is which a step has beside the sum of clipped gradients, at random coordinates of the model, in
-    order of size and units of the clip norm; nothing if it cannot be told. Noisy sums were divided by `divisor`."""
-    spots = places([one.parameter for one in sums], number, draw)
-    of = {id(one.parameter): one for one in sums}
-    noise = np.zeros(sum(len(spot.canaries) for spot in spots))
-    for spot in spots:
-        one = of[id(spot.parameter)]
-        noise[spot.canaries] = spot.of(one.noisy) * divisor - spot.of(one.total)
-    noise = np.sort(np.abs(noise)) / clip_norm
-    return noise if np.isfinite(noise).all() else np.zeros(0)

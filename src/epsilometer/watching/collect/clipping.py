@@ -10,14 +10,16 @@ import torch
 from epsilometer.watching.facts import Clipping
 
 HUGE = 1000.0  # times the clip norm
+LADDER = (1.5, 3.0, 5.0, 10.0, HUGE)  # a script may treat some of them in another way
 NO_NUMBERS = (("NaN", math.nan), ("infinity", math.inf))
 
 # What comes of records (rows) whose gradients have these norms in the parameters (columns): a sum for each parameter.
 Clip = Callable[[torch.Tensor], list[torch.Tensor]]
 
 
-def clipping(clip: Clip, parameters: int, limit: float) -> Clipping:
-    """A record whose gradient is 1000·C, in all parameters or in any one of them, and records that are no numbers."""
+def clipping(clip: Clip, parameters: int, limit: float, records: int = 2) -> Clipping:
+    """A record whose gradient is 1000·C, in all parameters or in any one of them; one among as many `records` as a
+    batch has; and records that are no numbers."""
     if not math.isfinite(limit) or limit <= 0:
         return Clipping(limit, math.inf, math.inf, [], [])
     huge = HUGE * limit
@@ -26,7 +28,21 @@ def clipping(clip: Clip, parameters: int, limit: float) -> Clipping:
     added = max(_norm(clip(rows)), *alone)
     not_finite = [name for name, value in NO_NUMBERS if not _finite(clip, parameters, limit, value)]
     # What the clipper makes of nothing: a script may add noise there.
-    return Clipping(limit, huge, added, alone, not_finite, _norm(clip(torch.zeros(2, parameters))))
+    idle = _norm(clip(torch.zeros(2, parameters)))
+    return Clipping(limit, huge, added, alone, not_finite, idle, _ladder(clip, parameters, limit, max(records, 2)))
+
+
+def _ladder(clip: Clip, parameters: int, limit: float, records: int) -> list[list[float]]:
+    """Others in the batch have half of the clip norm. What they add may change with the one record, too."""
+    rows = torch.full((records, parameters), limit / 2 / math.sqrt(parameters))
+
+    def total(times: float) -> list[torch.Tensor]:
+        torch.manual_seed(0)  # in a fork: a clipper that draws random numbers draws the same
+        rows[0] = times * limit / math.sqrt(parameters)
+        return clip(rows.clone())
+
+    without = total(0.0)
+    return [[times, _norm([a - b for a, b in zip(total(times), without, strict=True)])] for times in LADDER]
 
 
 def gradients_with(norms: torch.Tensor, parameters: Iterable[torch.Tensor]) -> list[torch.Tensor]:

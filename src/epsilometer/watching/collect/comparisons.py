@@ -14,6 +14,7 @@ _SAME = 0.99  # correlation
 def comparisons(tally: NoiseTally) -> list[Comparison]:
     if not tally.loud:
         return []
+    tally.settle()
     return [
         *_between_steps(tally),
         *_layer_between_steps(tally),

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+_NUMBERS = 1 << 22  # in the records that are kept
 _KINDS = 32  # layers of different kinds or shapes that are looked at
 
 
@@ -24,7 +25,7 @@ class LayerInput:
 
 
 class Inputs:
-    """The first two records of the first batch, and the shapes that layers see."""
+    """The records of the first batch, and the shapes that layers see."""
 
     def __init__(self, module: Any, batch_first: bool) -> None:
         self.records: torch.Tensor | None = None
@@ -62,7 +63,8 @@ class Inputs:
     def _keep_records(self, _: Any, batch: torch.Tensor) -> bool:
         if batch.dim() and len(batch) < 2:  # an empty batch, or one record: wait for the next
             return False
-        self.records = batch[:2].detach().clone()
+        most = max(2, _NUMBERS * len(batch) // max(batch.numel(), 1))
+        self.records = batch[:most].detach().clone()
         return True
 
     def _note(self, name: str, trained: tuple[Any, ...], layer: Any, batch: torch.Tensor) -> bool:

@@ -6,7 +6,7 @@ import io
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout, suppress
 from typing import Any, Generic, Protocol, TypeVar
 
 import torch
@@ -30,6 +30,7 @@ class Seen(Protocol):
 
 
 S = TypeVar("S", bound=Seen)
+T = TypeVar("T")
 
 
 class Inspection(Generic[S]):
@@ -60,6 +61,15 @@ class Inspection(Generic[S]):
             what(seen)
         except Exception as error:
             seen.trouble = _what(error)
+
+    def ask(self, what: Callable[[S], T]) -> T | None:
+        """Of a training that can be followed; what goes wrong in here counts as nothing."""
+        seen = self._training
+        if seen is None or seen.trouble or self.probing:
+            return None
+        with suppress(Exception):
+            return what(seen)
+        return None
 
     def facts(self, *, end: bool = False) -> Facts:
         """What is known by now; at the `end` it looks away."""

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from epsilometer.watching.collect.noise import NoiseTally
+from epsilometer.watching.collect.reseeded import Reseeded
 from epsilometer.watching.facts import Seeds
 
 _STEPS = 4
@@ -17,11 +18,12 @@ _GUESSES = (*range(1001), 1234, 1337, 2020, 2021, 2022, 2023, 2024, 2025, 2026, 
 _CHANCE = 1e-9  # with which two directions that have nothing to do with each other are taken for one
 
 
-def seeds(tally: NoiseTally, seed: int | None, own_generator: bool) -> Seeds:
+def seeds(tally: NoiseTally, seed: int | None, own_generator: bool, reseeded: Reseeded) -> Seeds:
     """Of a training's noise, whose generator says of itself that it began with `seed`."""
     first = [[float(x) for x in step] for step in tally.joint[:_STEPS]]
     guessed = _guessed(tally) if tally.loud else None
-    return Seeds(guessed, guessed is not None and _second_too(tally, guessed), seed, own_generator, first)
+    each = guessed is not None and _second_too(tally, guessed)
+    return Seeds(guessed, each, seed, own_generator, first, reseeded.again, reseeded.back)
 
 
 def _guessed(tally: NoiseTally) -> int | None:

@@ -8,12 +8,15 @@ from typing import Any, ClassVar
 
 import torch
 
+from epsilometer.noise_sample import NoiseSample
 from epsilometer.watching.collect.comparisons import comparisons
+from epsilometer.watching.collect.drawn import NoisySum
 from epsilometer.watching.collect.inputs import Inputs
 from epsilometer.watching.collect.kept import KeptGradients
 from epsilometer.watching.collect.mixing import mixing, mixing_batch_norms, plain
 from epsilometer.watching.collect.movement import Places, StepCounter, count_private
-from epsilometer.watching.collect.noise import NoiseTally, NoisySum
+from epsilometer.watching.collect.noise import NoiseTally
+from epsilometer.watching.collect.reseeded import Reseeded
 from epsilometer.watching.collect.seeds import seeds
 from epsilometer.watching.facts import PARTS, Facts, Kept, Moved, Noise, OtherSteps, Steps, WeighedNoise
 
@@ -43,6 +46,7 @@ class SeenTraining:
         self.weights = Places(lambda: self._trained(private=True))
         self.buffers = Places(lambda: {plain(name): buffer for name, buffer in root.named_buffers()})
         self.batch_norms: list[str] | None = None  # that take their statistics from the batch
+        self.modes: list[tuple[Any, bool]] = []  # of its parts, in the first step: training or evaluation
         self.steps_taken = StepCounter(root.parameters())
         self.inputs = Inputs(root, batch_first)
         self.noise = NoiseTally()
@@ -54,6 +58,7 @@ class SeenTraining:
         self.followed = 0  # steps that came to their end
         self.seed: int | None = None
         self.own_generator = False
+        self.reseeded = Reseeded()
         self.trouble = ""
 
     def name_of(self, parameter: torch.Tensor) -> str:
@@ -85,15 +90,21 @@ class SeenTraining:
             count_private(optimizer)
         if self.batch_norms is None:  # a script may switch to evaluation at its end
             self.batch_norms = mixing_batch_norms(self.root)
+            self.modes = [(part, part.training) for part in self.root.modules()]
         if records is not None:
             self.batch_sizes.append(records)
         if self.seed is None:
             self.own_generator = generator is not None
             self.seed = torch.initial_seed() if generator is None else generator.initial_seed()
+        self.reseeded.noised(generator)
         self.kept.leave(sums)
         self._sigma = noise_multiplier
         if not (self.several_processes and torch.distributed.get_rank() > 0):  # only the first process adds noise
             self.noise.add(sums, scale)
+
+    def drawn_noise(self, scale: float) -> NoiseSample | None:
+        """That of the step that was just taken, in units of the deviation that it should have."""
+        return None if self.several_processes else self.noise.drawn.sample(scale)
 
     def stepped(self, accounted: tuple[float, float] | None) -> None:
         """The step has come to its end; the noise multiplier and sample rate with which it was accounted, if it was."""
@@ -136,9 +147,9 @@ class SeenTraining:
         return {
             "steps": lambda: Steps(self.steps, self.followed),
             "noise": self._noise,
-            "seeds": lambda: seeds(self.noise, self.seed, self.own_generator),
+            "seeds": lambda: seeds(self.noise, self.seed, self.own_generator, self.reseeded),
             "kept": lambda: Kept(self.kept.steps, dict(self.kept.changed)),
-            "mixing": lambda: mixing(self.root, self.inputs.records, self.batch_norms),
+            "mixing": lambda: mixing(self.root, self.inputs.records, self.batch_norms, self.modes),
             "moved": self._moved,
             "others": self._others,
         }

@@ -27,6 +27,8 @@ def take_hold(module: Any, entry: dict[str, Any], path: str) -> None:
     name, _, function = entry["attach"].partition(":")
     _make_findable(name.partition(".")[0], entry)
     getattr(importlib.import_module(name), function)(module, trainings)
+    if entry.get("silent"):
+        return
     library = module.__name__.partition(".")[0]
     sink.take(Imported(library, _version(library)))
 

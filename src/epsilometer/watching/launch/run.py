@@ -8,13 +8,16 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from epsilometer.watching.launch.environment import with_hook
 from epsilometer.watching.launch.signals import switchboard
 from epsilometer.watching.launch.table import write_table
 from epsilometer.watching.recording import SUFFIX, Reader, Record
 from epsilometer.watching.settings import Settings
+
+if TYPE_CHECKING:
+    from epsilometer.watching.replay.runs import Runs
 
 _POLL = 0.2  # seconds
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as shells say it
@@ -60,33 +63,49 @@ class Follower:
 
 
 def follow(
-    command: Sequence[str], directory: Path, settings: Settings, stdout: int | None, look: Callable[[Follower], bool]
+    command: Sequence[str],
+    directory: Path,
+    settings: Settings,
+    stdout: int | None,
+    look: Callable[[Follower], bool],
+    beside: Runs | None = None,
 ) -> int | NotStarted:
     """The command's exit code, as a shell gives it. `look` is called now and then, and once at the end; a command of
-    which it says True is asked to end."""
+    which it says True is asked to end. Other runs may go `beside` it."""
+    settings = settings if beside is None else beside.settings
     settings.write(directory)
     write_table(directory, settings)
     follower = Follower(directory)
     with switchboard() as board:
         try:
-            process = _start(command, directory, stdout, board.mask)
+            process = _start(command, directory, stdout, board.mask, beside)
         except OSError as error:
             missing = isinstance(error, FileNotFoundError)
             reason = "command not found" if missing else f"it cannot be run ({error.strerror})"
             return NotStarted(NOT_FOUND if missing else NOT_EXECUTABLE, reason)
+        if beside is not None:
+            beside.start(board.mask)
         asked = False
         while process.poll() is None:
             board.wait(_POLL, process.pid)
+            if beside is not None:
+                beside.look()
             if look(follower) and not asked:
                 asked = True
                 process.send_signal(signal.SIGTERM)
+        if beside is not None:
+            beside.finish(process.returncode, board.interrupted)
+            beside.tell(directory)
     look(follower)
     code = process.returncode
     return 128 - code if code < 0 else code
 
 
-def _start(command: Sequence[str], directory: Path, stdout: int | None, mask: set[Any]) -> subprocess.Popen[bytes]:
-    """As a shell would: the same streams, inherited files, directory and signals."""
+def _start(
+    command: Sequence[str], directory: Path, stdout: int | None, mask: set[Any], beside: Runs | None
+) -> subprocess.Popen[bytes]:
+    """As a shell would: the same streams, inherited files, directory and signals; one of several runs, in its place."""
+    command, environment, place = (command, os.environ, None) if beside is None else beside.reference.start
 
     def unblock() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -94,7 +113,8 @@ def _start(command: Sequence[str], directory: Path, stdout: int | None, mask: se
     return subprocess.Popen(
         list(command),
         stdout=stdout,
-        env=with_hook(os.environ, directory),
+        env=with_hook(environment, directory),
+        cwd=place,
         close_fds=False,
         preexec_fn=unblock,  # noqa: PLW1509 (there are no threads)
     )

@@ -39,6 +39,11 @@ class Switchboard:
         with suppress(ProcessLookupError):
             os.kill(process, come.si_signo)
 
+    def interrupted(self) -> bool:
+        """Wait a little; does somebody want the end, now that the command has ended?"""
+        come = signal.sigtimedwait((*_PASSED_ON, signal.SIGCHLD), _WAIT)
+        return come is not None and come.si_signo != signal.SIGCHLD
+
 
 @contextmanager
 def switchboard() -> Iterator[Switchboard]:

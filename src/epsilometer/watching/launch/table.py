@@ -13,9 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from epsilometer.watching.framework import FRAMEWORKS
+from epsilometer.watching.replay.readers import READERS
+from epsilometer.watching.replay.roles import READ
 from epsilometer.watching.settings import Settings
 
 FILE = "hooks.json"
+# Of runs in lockstep: chance is taken hold of before anything else.
+_AT_ONCE = {"attach": "epsilometer.watching.replay.entropy:begin"}
+_NUMPY = {"attach": "epsilometer.watching.replay.noting:attach", "silent": True}
+_READERS = {"attach": "epsilometer.watching.replay.readers:attach", "silent": True}
+_TORCH = {"attach": "epsilometer.watching.replay.randomness:attach", "silent": True}
 
 
 def write_table(directory: Path, settings: Settings) -> None:
@@ -27,6 +34,12 @@ def write_table(directory: Path, settings: Settings) -> None:
         entry = {"attach": framework.attach, **_found(re.split("[.:]", framework.attach)[0])}
         for module in framework.modules:
             table.setdefault(module, []).append(entry)
+    if settings.replaying is not None:
+        table[""] = [_AT_ONCE]
+        table |= {"numpy": [_NUMPY], "torch": [_TORCH]}
+        if settings.replaying.role == READ:
+            for module in READERS:
+                table.setdefault(module, []).append(_READERS)
     (directory / FILE).write_text(json.dumps(table), encoding="utf-8")
 
 

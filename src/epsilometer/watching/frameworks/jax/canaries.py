@@ -74,6 +74,26 @@ class Canaries:
             [leaf for place, leaf in kept if self._is_own(place, leaf)],
         )
 
+    def silent(self, call: Call, salt: Any) -> Any:
+        """Of every leaf of the script's own: does what comes in go out without noise? A frozen one gives nothing."""
+
+        def output(value: float) -> list[Any]:
+            shapes = jax.tree.map(lambda leaf: leaf.shape[1:] if self.records else leaf.shape, call.updates)
+            batch = (1,) if self.records else ()
+
+            def filled(shape: tuple[int, ...], leaf: Any, value: float) -> Any:
+                return jnp.full(shape, value, leaf.dtype)
+
+            updates = jax.tree.map(lambda leaf, shape: filled((*batch, *shape), leaf, value), call.updates, shapes)
+            params = jax.tree.map(lambda leaf, shape: filled(shape, leaf, 0.0), call.updates, shapes)
+            given = (params,) if call.with_params else ()
+            made, _ = self._transformation.update(updates, state, *given, **call.others)
+            return jax.tree.leaves(made)
+
+        state = jax.tree.map(lambda leaf: jax.random.fold_in(leaf, salt) if is_key(leaf) else leaf, call.state)
+        nothing, something = output(0.0), output(1.0)
+        return jnp.stack([jnp.all(a == 0) & jnp.any(b != 0) for a, b in zip(nothing, something, strict=True)])
+
     def _norm(self) -> float:
         if self.records:
             return _TIMES * self._clip_norm

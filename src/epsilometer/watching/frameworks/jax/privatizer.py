@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.arrays import Floats
-from epsilometer.watching.facts import Facts, Keys, Rows, Steps
+from epsilometer.watching.facts import Facts, Keys, Leaves, Rows, Steps
 from epsilometer.watching.frameworks.jax.randomness import apart
 from epsilometer.watching.privatizer import Coins, Privatizer, Stated
 
@@ -30,6 +30,9 @@ class JaxPrivatizer(Privatizer):
         self._sources: set[bytes] = set()
         self._same_key = self._same_noise = self._same_leaf = 0
         self._last = np.zeros(0)
+        self.remade = 0
+        self.leaves: list[str] | None = None  # names of those that are looked at for noise
+        self._silent: list[str] = []
 
     def stated(self) -> Stated:
         return self._stated
@@ -55,16 +58,30 @@ class JaxPrivatizer(Privatizer):
         self._steps += 1
         return values
 
+    def look_at_leaves(self, names: list[str], silent: Any) -> None:
+        """Once, in the first step: which of them have no noise."""
+        if self.leaves is None:
+            self.leaves = names
+            self._silent = [name for name, none in zip(names, np.asarray(silent), strict=True) if none]
+
     def facts(self, *, end: bool) -> Facts:
         keys = [np.asarray(one) for one in self.first_keys]
         rows = Rows(sorted(self._rows)) if self._rows else None
         return Facts(
             steps=Steps(self._steps, self._steps),
             keys=Keys(
-                any(not key.any() for key in keys) if keys else None, self._same_key, self._same_noise, self._same_leaf
+                any(not key.any() for key in keys) if keys else None,
+                self._same_key,
+                self._same_noise,
+                self._same_leaf,
+                self.remade,
             ),
+            leaves=Leaves(len(self.leaves), self._silent) if self.leaves else None,
             rows=rows,
-            troubles={} if rows else {"rows": "sums come in, not records"},
+            troubles={
+                **({} if rows else {"rows": "sums come in, not records"}),
+                **({} if self.leaves else {"leaves": "its leaves could not be looked at"}),
+            },
         )
 
     def wait(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,8 @@ from epsilometer.watching.frameworks.jax.canaries import Call, Canaries, keys_of
 from epsilometer.watching.frameworks.jax.privatizer import JaxPrivatizer, salt
 from epsilometer.watching.privatizer import Coins, Stated
 from epsilometer.watching.training import Trainings, WatchedTraining
+
+_REMADE = 2  # states that were made anew after one step each, from which on it is no accident
 
 
 class Transformation:
@@ -37,6 +40,7 @@ class Transformation:
         self._under_way: tuple[WatchedTraining, JaxPrivatizer] | None = None
         self._failed = False  # before any training has begun
         self._again = False  # a new state was made, and the next step is of another training
+        self._remade, self._seen_before = 0, 0  # states with the keys of the last one, of which one step was taken
         self._coins: Coins = np.zeros(0, np.bool_)
 
     def begin(self) -> tuple[WatchedTraining, JaxPrivatizer]:
@@ -70,10 +74,15 @@ class Transformation:
         if _traced(state):
             return
         jax.effects_barrier()  # type: ignore[no-untyped-call]
-        self._keys = keys_of(state)
+        before, self._keys = self._keys, keys_of(state)
         training, privatizer = self._under_way or self.begin()
         if training.seen:
-            self._again = True
+            again = training.seen - self._seen_before == 1 and _same_keys(before, self._keys)
+            self._remade = self._remade + 1 if again else 0
+            # Once may be a step to compile it; a script that does so in every step has one training, and one noise.
+            self._again = self._remade < _REMADE
+            self._seen_before = 0 if self._again else training.seen
+            privatizer.remade = self._remade
         else:
             privatizer.first_keys = self._keys
 
@@ -98,6 +107,9 @@ class Transformation:
             def once_more(coins: Coins, salted: Any) -> tuple[Any, Any, list[Any], list[Any]]:
                 kept = canaries.own if privatizer.kept is None else privatizer.kept
                 scores, twin, own = canaries.scores(call, coins, salted, kept)
+                if privatizer.leaves is None:
+                    with suppress(Exception):  # a transformation of another kind
+                        privatizer.look_at_leaves(_names(call.updates), canaries.silent(call, salted))
                 return scores, twin, source_of_noise(call.state), own
 
             privatizer.once_more = once_more
@@ -108,6 +120,23 @@ class Transformation:
         coins, salted, own = io_callback(self._toss, tossed, ordered=True)
         scores, twin, own = canaries.scores(call, coins, salted, own)
         io_callback(self._take, None, scores, twin, source_of_noise(call.state), own, ordered=True)
+        with suppress(Exception):
+            self._look_at_leaves(canaries, call, salted)
+
+    def _look_at_leaves(self, canaries: Canaries, call: Call, salted: Any) -> None:
+        """The same when it is compiled: computed in the first step only."""
+        names = _names(call.updates)
+        wanted = io_callback(self._leaves_wanted, jax.eval_shape(lambda: jnp.bool_(False)), ordered=True)
+        silent = jax.lax.cond(wanted, lambda: canaries.silent(call, salted), lambda: jnp.zeros(len(names), jnp.bool_))
+
+        def take(wanted: Any, silent: Any) -> None:
+            if wanted and self._under_way is not None:
+                self._under_way[1].look_at_leaves(names, silent)
+
+        io_callback(take, None, wanted, silent, ordered=True)
+
+    def _leaves_wanted(self) -> Any:
+        return np.bool_(self._under_way is not None and self._under_way[1].leaves is None)
 
     def _toss(self) -> tuple[Any, Any, list[Any]]:
         """Inside jit nothing may be raised."""
@@ -128,6 +157,7 @@ class Transformation:
             return
         training, privatizer = self._under_way
         training.guarded(lambda: training.take(privatizer.look(self._coins, scores, twin, source, own)))
+        training.tell_now_and_then()
 
     def _call(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Call:
         """Updates, state and parameters are the first three, whatever they are called."""
@@ -154,6 +184,16 @@ class Transformation:
             return
         self._failed = True
         self._trainings.failed("JAX", error)
+
+
+def _names(tree: Any) -> list[str]:
+    return [jax.tree_util.keystr(place).strip("[]'\"") for place, _ in jax.tree_util.tree_flatten_with_path(tree)[0]]
+
+
+def _same_keys(one: list[Any], other: list[Any]) -> bool:
+    if not one or len(one) != len(other):
+        return False
+    return all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(one, other, strict=True))
 
 
 def _traced(tree: Any) -> bool:

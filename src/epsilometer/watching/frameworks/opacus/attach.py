@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from epsilometer.watching.collect.randomness import give_other_seeds
 from epsilometer.watching.frameworks.opacus.privatizer import OpacusPrivatizer
-from epsilometer.watching.frameworks.opacus.support import is_ghost
+from epsilometer.watching.frameworks.opacus.support import ghost_clipping, is_ghost
+from epsilometer.watching.settings import Replaying
 from epsilometer.watching.training import Trainings
 
-_WATCHED: weakref.WeakKeyDictionary[Any, OpacusPrivatizer] = weakref.WeakKeyDictionary()  # by optimizer
+_WATCHED: weakref.WeakKeyDictionary[Any, OpacusPrivatizer] = (
+    weakref.WeakKeyDictionary()
+)  # by optimizer, or ghost module
 _STRANGERS: list[Callable[[Any], None]] = []  # who is told of steps of optimizers that nobody watches
 _MARK = "_epsilometer"
 _TARGETS = ("target_epsilon", "target_delta")
@@ -84,10 +87,23 @@ def _made_private(trainings: Trainings, engine: Any, made: tuple[Any, ...], give
         return
     privatizer = OpacusPrivatizer(engine, module, optimizer, loader, given, trainings.settings)
     privatizer.training = trainings.begin(privatizer)
+    if trainings.settings.replaying is not None:
+        privatizer.replayed = _replayed(trainings.settings.replaying, privatizer.training.number, made, given)
     _wrap(type(optimizer), "pre_step", OpacusPrivatizer.pre_step)
-    _wrap(type(optimizer), "add_noise", OpacusPrivatizer.add_noise)
-    _wrap(type(optimizer), "accumulate" if is_ghost(optimizer) else "clip_and_accumulate", OpacusPrivatizer.clip)
+    for name, around in _followed(optimizer).items():
+        _wrap(type(optimizer), name, around)
     _WATCHED[optimizer] = privatizer
+    clipping = ghost_clipping(module) if is_ghost(optimizer) else ""
+    if clipping:
+        _wrap(type(module), clipping, OpacusPrivatizer.multiply)
+        _WATCHED[module] = privatizer
+
+
+def _replayed(replaying: Replaying, number: int, made: tuple[Any, ...], given: dict[str, Any]) -> Any:
+    from epsilometer.watching.frameworks.opacus.replayed import replayed
+
+    dataset = getattr(given.get("data_loader", made[-1]), "dataset", None)
+    return replayed(replaying, number, made[0], made[1], made[-1], dataset)
 
 
 class _Stranger:
@@ -103,6 +119,37 @@ class _Stranger:
             self._trainings.not_audited(f"{made} takes steps, which are not watched")
 
 
+@contextmanager
+def _replaced_since(optimizer: Any, privatizer: OpacusPrivatizer) -> Iterator[None]:
+    """Follow what a script has put in the place of methods: in their class for good, on the object for one step."""
+    own = {name: vars(optimizer)[name] for name in _followed(optimizer) if name in vars(optimizer)}
+    for name, around in _followed(optimizer).items():
+        if name not in own:
+            _wrap(type(optimizer), name, around)
+    for name, replaced in own.items():
+        followed: Any = functools.partial(_through, privatizer, _followed(optimizer)[name], optimizer, replaced)
+        followed.__wrapped__ = replaced  # whoever asks what it does asks the script's own
+        vars(optimizer)[name] = followed
+    try:
+        yield
+    finally:
+        for name, replaced in own.items():
+            if isinstance(vars(optimizer).get(name), functools.partial):  # else the script has put another one there
+                vars(optimizer)[name] = replaced
+
+
+def _through(
+    privatizer: OpacusPrivatizer, around: Any, optimizer: Any, method: Any, *arguments: Any, **named: Any
+) -> Any:
+    return around(privatizer, optimizer, functools.partial(method, *arguments, **named))
+
+
+def _followed(optimizer: Any) -> dict[str, Callable[..., Any]]:
+    """Methods of an optimizer, and who goes around them."""
+    clips = "accumulate" if is_ghost(optimizer) else "clip_and_accumulate"
+    return {"add_noise": OpacusPrivatizer.add_noise, clips: OpacusPrivatizer.clip}
+
+
 def _wrap(owner: type, name: str, around: Callable[..., Any]) -> None:
     """Let the privatizer of an optimizer under watch go around this method, whoever defined it."""
     original = getattr(owner, name)
@@ -116,7 +163,11 @@ def _wrap(owner: type, name: str, around: Callable[..., Any]) -> None:
             if name == "pre_step" and _STRANGERS:
                 _STRANGERS[-1](self)
             return original(self, *arguments, **named)
-        return around(privatizer, self, functools.partial(original, self, *arguments, **named))
+        call = functools.partial(original, self, *arguments, **named)
+        if name != "pre_step":
+            return around(privatizer, self, call)
+        with _replaced_since(self, privatizer):
+            return around(privatizer, self, call)
 
     setattr(method, _MARK, True)
     setattr(owner, name, method)

@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-from epsilometer.watching.collect.clipping import HUGE, NO_NUMBERS, clipping, gradients_with
+from epsilometer.watching.collect.clipping import HUGE, LADDER, NO_NUMBERS, clipping, gradients_with
 from epsilometer.watching.facts import Clipping
 
 
-def through_optimizer(optimizer: Any) -> Clipping:
-    """By its `clip_and_accumulate`, whichever that is by now."""
+def through_optimizer(optimizer: Any, records: int) -> Clipping:
+    """By its `clip_and_accumulate`, whichever that is by now, in batches of so many records."""
 
     def clip(norms: torch.Tensor) -> list[torch.Tensor]:
         probes = []
@@ -26,17 +26,19 @@ def through_optimizer(optimizer: Any) -> Clipping:
             optimizer.clip_and_accumulate()
         return [probe.summed_grad for probe in probes]
 
-    return clipping(clip, len(optimizer.params), float(optimizer.max_grad_norm))
+    return clipping(clip, len(optimizer.params), float(optimizer.max_grad_norm), records)
 
 
-def through_module(module: Any, limit: float) -> Clipping:
+def through_module(module: Any, limit: float, records: int) -> Clipping:
     """Ghost clipping: by the module's own coefficients, and by Opacus' two backward passes."""
     if not math.isfinite(limit) or limit <= 0:
         return Clipping(limit, math.inf, math.inf, [], [])
     huge = HUGE * limit
-    added = max(_norm_added(module, huge), huge * _coefficient(module, huge))
+    added = max(_norm_added(module, huge), huge * _coefficient(module, [huge]))
+    others = [limit / 2] * (max(records, 2) - 1)
+    ladder = [[times, times * limit * _coefficient(module, [times * limit, *others])] for times in LADDER]
     not_finite = [name for name, value in NO_NUMBERS if not math.isfinite(_norm_added(module, value))]
-    return Clipping(limit, huge, added, [], not_finite)
+    return Clipping(limit, huge, added, [], not_finite, ladder=ladder)
 
 
 @contextmanager
@@ -56,11 +58,11 @@ def _in_place_of_parameters(optimizer: Any, probes: list[Any]) -> Iterator[None]
         optimizer.__dict__.update(before)
 
 
-def _coefficient(module: Any, norm: float) -> float:
-    """By what the real module multiplies a record whose gradient has this norm."""
+def _coefficient(module: Any, norms: list[float]) -> float:
+    """By what the real module multiplies the first of several records whose gradients have these norms."""
 
     class Probe:
-        _norm_sample = torch.tensor([norm])
+        _norm_sample = torch.tensor(norms)
 
     before = dict(module.__dict__)
     try:

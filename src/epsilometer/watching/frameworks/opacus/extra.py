@@ -16,20 +16,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from epsilometer.watching.collect.canaries import canary_rows
+from epsilometer.watching.collect.canaries import arriving, canary_rows
 from epsilometer.watching.collect.randomness import apart
 from epsilometer.watching.frameworks.opacus.support import ghost_clipping, is_ghost
 
 
 def scores_of_a_step(
-    optimizer: Any, module: Any, coins: NDArray[np.bool_], draw: np.random.Generator
+    optimizer: Any, module: Any, coins: NDArray[np.bool_], times: float, draw: np.random.Generator
 ) -> NDArray[np.float64]:
-    """The noisy sum at each canary's coordinate in units of the clip norm."""
+    """The noisy sum at each canary's coordinate in units of the clip norm; gradients are so many times as large."""
     like = optimizer.params[0]
     extra = torch.nn.Parameter(torch.zeros(len(coins), device=like.device, dtype=like.dtype))
     clip_norm = float(optimizer.max_grad_norm)
     with _alone(optimizer, extra), apart(like.device, optimizer.generator, draw):
-        rows = canary_rows(coins, clip_norm, extra)
+        rows = canary_rows(coins, clip_norm, extra, times)
         if is_ghost(optimizer):
             extra.grad = torch.einsum("i,ij->j", clipping_of(module, extra, rows.norm(dim=1)), rows)
         else:
@@ -40,6 +40,26 @@ def scores_of_a_step(
         if optimizer.loss_reduction == "mean":
             total = total * (optimizer.expected_batch_size * optimizer.accumulated_iterations)
     return np.asarray(total.double().cpu().numpy() / clip_norm)
+
+
+def times_that_arrive(optimizer: Any, module: Any, draw: np.random.Generator) -> float:
+    """How large canaries are to be, so that the script's clipping leaves something of them."""
+    like = optimizer.params[0]
+    clip_norm = max(float(optimizer.max_grad_norm), 1e-30)
+    extra = torch.nn.Parameter(torch.zeros(1, device=like.device, dtype=like.dtype))
+
+    def added(times: float) -> float:
+        rows = canary_rows(np.ones(1, np.bool_), clip_norm, extra, times)
+        with _alone(optimizer, extra), apart(like.device, optimizer.generator, draw):
+            if is_ghost(optimizer):
+                total = clipping_of(module, extra, rows.norm(dim=1)) * rows.norm(dim=1)
+            else:
+                extra.grad_sample = rows  # type: ignore[attr-defined]
+                optimizer.clip_and_accumulate()
+                total = extra.summed_grad  # type: ignore[attr-defined]
+            return float(total.detach().norm()) / clip_norm
+
+    return arriving(added)
 
 
 def clipping_of(module: Any, parameter: torch.nn.Parameter, norms: torch.Tensor) -> torch.Tensor:

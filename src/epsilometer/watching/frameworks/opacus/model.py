@@ -16,9 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from epsilometer.watching.collect import canaries
 from epsilometer.watching.collect.canaries import Spots, canary_norm
-from epsilometer.watching.collect.noise import NoisySum
 from epsilometer.watching.frameworks.opacus.extra import clipping_of
 
 _ROWS = 16  # canaries clipped at once: each is as large as the model
@@ -67,9 +65,11 @@ class Clarity:
 
 
 def insert_rows(
-    optimizer: Any, clip: Callable[[], object], spots: Sequence[Spots], coins: NDArray[np.bool_]
+    optimizer: Any, clip: Callable[[], object], spots: Sequence[Spots], coins: NDArray[np.bool_], times: float
 ) -> Inserted:
-    """After natural records were clipped and summed: the same clipping, once more, for the canaries that are in."""
+    """After natural records were clipped and summed: the same clipping, once more, for the canaries that are in. What
+    it keeps on the optimizer is as it was afterwards."""
+    before = dict(vars(optimizer))
     clip_norm, parameters = float(optimizer.max_grad_norm), optimizer.params
     natural = _at(spots, "summed_grad", len(coins))
     kept = [one.grad_sample for one in parameters]
@@ -81,22 +81,26 @@ def insert_rows(
                 here = np.flatnonzero(np.isin(spot.canaries, chosen))
                 row = torch.as_tensor(np.searchsorted(chosen, spot.canaries[here]), device=spot.parameter.device)
                 index = (row, *(axis[torch.as_tensor(here, device=axis.device)] for axis in spot.index))
-                spot.parameter.grad_sample[index] = canary_norm(clip_norm)
+                spot.parameter.grad_sample[index] = canary_norm(clip_norm, times)
             clip()
     except Exception:
         _set_back(spots, natural)
         raise
     finally:
+        vars(optimizer).clear()
+        vars(optimizer).update(before)
         for one, own in zip(parameters, kept, strict=True):
             one.grad_sample = own
     return Inserted(spots, clip_norm, natural, _at(spots, "summed_grad", len(coins)) - natural)
 
 
-def insert_clipped(optimizer: Any, module: Any, spots: Sequence[Spots], coins: NDArray[np.bool_]) -> Inserted:
+def insert_clipped(
+    optimizer: Any, module: Any, spots: Sequence[Spots], coins: NDArray[np.bool_], times: float
+) -> Inserted:
     """Ghost clipping, after gradients were taken up: what the module's own clipping leaves of each canary."""
     clip_norm = float(optimizer.max_grad_norm)
     natural = _at(spots, "summed_grad", len(coins))
-    norms = torch.full((len(coins),), canary_norm(clip_norm), dtype=torch.float64, device="cpu")
+    norms = torch.full((len(coins),), canary_norm(clip_norm, times), dtype=torch.float64, device="cpu")
     left = (clipping_of(module, torch.nn.Parameter(torch.zeros(1, device="cpu")), norms).cpu() * norms).numpy()
     for spot in spots:
         spot.add(spot.parameter.summed_grad, np.where(coins, left, 0.0)[spot.canaries])
@@ -110,15 +114,6 @@ def read_and_remove(optimizer: Any, inserted: Inserted) -> NDArray[np.float64]:
     for spot in inserted.spots:
         spot.add(spot.parameter.grad, -inserted.added[spot.canaries] / scale)
     return (seen - inserted.natural) / inserted.clip_norm
-
-
-def own_noise(optimizer: Any, number: int, draw: np.random.Generator) -> NDArray[np.float64]:
-    """That of the model's own parameters in the step that was just taken; nothing if it cannot be told."""
-    parameters = optimizer.params
-    if any(one.grad is None or getattr(one, "summed_grad", None) is None for one in parameters):
-        return np.zeros(0)
-    sums = [NoisySum(one, "", one.summed_grad, one.grad) for one in parameters]
-    return canaries.own_noise(sums, _divisor(optimizer), float(optimizer.max_grad_norm), number, draw)
 
 
 def _divisor(optimizer: Any) -> float:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Floats
+from epsilometer.noise_sample import NoiseSample
 from epsilometer.watching.collect.canaries import places
 from epsilometer.watching.collect.inspection import Inspection
 from epsilometer.watching.facts import Facts
 from epsilometer.watching.frameworks.opacus import model
-from epsilometer.watching.frameworks.opacus.extra import scores_of_a_step
+from epsilometer.watching.frameworks.opacus.extra import scores_of_a_step, times_that_arrive
 from epsilometer.watching.frameworks.opacus.record_norms import RecordNorms
 from epsilometer.watching.frameworks.opacus.seen import SeenOpacus, last_accounted, steps_accounted
 from epsilometer.watching.frameworks.opacus.support import is_ghost, why_not
@@ -36,12 +37,15 @@ class OpacusPrivatizer(Privatizer):
         self._accountant, self._before_all = engine.accountant, steps_accounted(engine.accountant) or 0
         self._find_optimizer, self._find_module = weakref.ref(optimizer), weakref.ref(module)  # the script's, to let go
         self._said = {name: value for name, value in given.items() if isinstance(value, bool | int | float | str)}
-        self._inspection = Inspection(lambda: SeenOpacus(engine, module, optimizer, loader, given))
+        look = (lambda: None) if settings.follows else lambda: SeenOpacus(engine, module, optimizer, loader, given)
+        self._inspection: Inspection[Any] = Inspection(look)
+        self.replayed: Any = None  # of a run beside others
         self._inside = self._noising = self._clipping = self._playing = False
         self._last = last_accounted(engine.accountant)  # before the step under way
         self._inserted: model.Inserted | None = None
         self._coins: Coins = np.zeros(0, dtype=np.bool_)
         self._clarity = model.Clarity()
+        self._times: float | None = None  # by how much canaries are larger than the clip norm
         self.records: RecordNorms | None = None
 
     @property
@@ -69,12 +73,13 @@ class OpacusPrivatizer(Privatizer):
     def insert(self, coins: Coins, draw: np.random.Generator) -> Floats:
         self._playing = True
         try:
-            return scores_of_a_step(self._optimizer, self._module, coins, draw)
+            times = self._arriving(draw)
+            return scores_of_a_step(self._optimizer, self._module, coins, times, draw)
         finally:
             self._playing = False
 
-    def own_noise(self, number: int, draw: np.random.Generator) -> Floats:
-        return model.own_noise(self._optimizer, number, draw)
+    def noise(self, noise_multiplier: float) -> NoiseSample | None:
+        return self._inspection.ask(lambda seen: seen.noise_of_step(noise_multiplier))
 
     def accounted(self) -> Ledger:
         accountant = self._accountant
@@ -92,10 +97,13 @@ class OpacusPrivatizer(Privatizer):
             return original()
         self._inside = True
         try:
+            self.training.tell_now_and_then()  # the step before has come to its end
             self.training.guarded(self._note_accounted)
             norms = self.records.before_step() if self.records else None
             took = original()
             if took:
+                if self.replayed:
+                    self.replayed.stepped()
                 if self.records:
                     self.records.after_step(norms, optimizer, last_accounted(self._accountant))
                 if optimizer.params:  # else nothing is trained, and Opacus does nothing
@@ -111,10 +119,14 @@ class OpacusPrivatizer(Privatizer):
         if self._noising or self._playing or self._inspection.probing:
             return original()
         self._noising = True
+        if self.replayed:
+            self.replayed.summed()
         try:
             result = original()
         finally:
             self._noising = False
+        if self.replayed:
+            self.replayed.noised()
         self._inspection.tell(SeenOpacus.noise_added)
         return result
 
@@ -132,11 +144,25 @@ class OpacusPrivatizer(Privatizer):
         finally:
             self._clipping = False
 
+    def multiply(self, module: Any, original: Callable[[], Any]) -> Any:
+        """Ghost clipping of the module, in the script's own backward pass."""
+        factors = original()
+        if not (self._inside or self._playing):
+            self._inspection.tell(lambda seen: seen.multiplied(factors))
+        return factors
+
+    def _arriving(self, draw: np.random.Generator) -> float:
+        """Asked once, before the first canaries."""
+        if self._times is None:
+            self._times = times_that_arrive(self._optimizer, self._module, draw)
+        return self._times
+
     def _note_accounted(self) -> None:
         self._last = last_accounted(self._accountant)
 
     def _play(self, optimizer: Any) -> None:
         if self.place == MODEL and self._settings.canaries:
+            self.training.look()
             self.training.guarded(self._read_rows, optimizer)
         else:
             self.training.play()
@@ -146,12 +172,13 @@ class OpacusPrivatizer(Privatizer):
             return
         if not optimizer.params or self.why_not():
             return
+        times = self._arriving(self.training.draw)
         spots = places(optimizer.params, self._settings.canaries, self.training.draw)
         self._coins = self.training.toss(sum(len(one.canaries) for one in spots))
         if is_ghost(optimizer):
-            self._inserted = model.insert_clipped(optimizer, self._module, spots, self._coins)
+            self._inserted = model.insert_clipped(optimizer, self._module, spots, self._coins, times)
         else:
-            self._inserted = model.insert_rows(optimizer, clip, spots, self._coins)
+            self._inserted = model.insert_rows(optimizer, clip, spots, self._coins, times)
 
     def _read_rows(self, optimizer: Any) -> None:
         """Canaries in the model's own coordinates have been through the step itself, and leave it in any case."""

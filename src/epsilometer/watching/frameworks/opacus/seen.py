@@ -8,13 +8,20 @@ from typing import Any
 
 import torch
 
+from epsilometer.noise_sample import NoiseSample
+from epsilometer.watching.collect.batches import DrawnBatches
+from epsilometer.watching.collect.drawn import NoisySum
 from epsilometer.watching.collect.layers import layer_norms
-from epsilometer.watching.collect.noise import NoisySum
 from epsilometer.watching.collect.seen import SeenTraining
+from epsilometer.watching.collect.stepping import Stepping
 from epsilometer.watching.facts import Accounted, Clipping, GhostNorms, LayerNorms, Sampling, Target
 from epsilometer.watching.frameworks.opacus.crafted import through_module, through_optimizer
+from epsilometer.watching.frameworks.opacus.shares import SeenShares
 from epsilometer.watching.frameworks.opacus.size import size
-from epsilometer.watching.frameworks.opacus.support import another_mechanism
+from epsilometer.watching.frameworks.opacus.spending import note, spent_together
+from epsilometer.watching.frameworks.opacus.support import another_mechanism, own_clipping
+
+_RECORDS = 512  # in a crafted batch, at most
 
 
 class SeenOpacus(SeenTraining):
@@ -34,8 +41,14 @@ class SeenOpacus(SeenTraining):
         self.ghost = hasattr(module, "get_clipping_coef") or hasattr(module, "get_coeff")
         self.accounted_before = steps_accounted(engine.accountant) or 0
         self.clip_norms: set[tuple[float, float]] = set()  # of the module and of the optimizer, in ghost mode
+        self.shares = SeenShares()
+        self.drawn_batches = DrawnBatches(self.records)
+        self.stepping = Stepping(lambda: optimizer.original_optimizer, self.name_of)
+        self.clipped_to = 0.0  # in the step under way
         self._pending: list[int] | None = None
         self._last = last_accounted(engine.accountant)
+        note(self)
+        self._limit = 0.0  # the norm for which the noise of the step under way was made
 
     @property
     def records(self) -> int | None:
@@ -56,8 +69,23 @@ class SeenOpacus(SeenTraining):
 
     def accumulated(self) -> None:
         """One physical batch was clipped; several may make one step."""
+        self.clipped_to = max(self.clipped_to, float(self.optimizer.max_grad_norm))
         self._pending = self._pending or []
         self._pending.append(rows(self.optimizer) or 0)
+        self.drawn_batches.clipped(self._pending[-1])
+        self.stepping.clipped()
+        if self.ghost:
+            replaced = own_clipping(self.module)
+            if replaced is not None:
+                self.multiplied(replaced())
+        else:
+            self.shares.clipped(
+                self.optimizer, self.steps + 1, more=self.optimizer._check_skip_next_step(pop_next=False)
+            )
+
+    def multiplied(self, factors: torch.Tensor) -> None:
+        """A ghost module has said what its records are multiplied by."""
+        self.shares.multiplied(self.module, factors, self.steps + 1)
 
     def noise_added(self) -> None:
         """Right after the script's own add_noise, before anything is divided."""
@@ -65,27 +93,51 @@ class SeenOpacus(SeenTraining):
         self._last = last_accounted(self.engine.accountant)
         if self.ghost:
             self.clip_norms.add((float(getattr(self.module, "max_grad_norm", 0.0)), float(optimizer.max_grad_norm)))
+        clipping_seen, records = self._pending is not None, self._batch_size()
+        if not clipping_seen and records is not None:
+            self.drawn_batches.clipped(records)
+        sums = [NoisySum(p, self.name_of(p), p.summed_grad, p.grad) for p in optimizer.params]
+        self.stepping.clipped()
+        self.stepping.noised(sums, records)
         self.noised(
-            [NoisySum(p, self.name_of(p), p.summed_grad, p.grad) for p in optimizer.params],
+            sums,
             float(optimizer.noise_multiplier),
             self._multiplier() * float(optimizer.max_grad_norm),
-            records=self._batch_size(),
+            records=records,
             generator=optimizer.generator,
         )
+        self._limit = float(optimizer.max_grad_norm)
+        self.drawn_batches.stepped()
+
+    def noise_of_step(self, noise_multiplier: float) -> NoiseSample | None:
+        """In units of what this multiplier asks for, at the largest norm that records of the step were clipped to; none
+        where another law may be right."""
+        if another_mechanism(self.optimizer):
+            return None
+        return self.drawn_noise(noise_multiplier * max(self.clipped_to, float(self.optimizer.max_grad_norm)))
 
     def step_ended(self) -> None:
         """After the accountant's hook."""
+        self.clipped_to = 0.0
         last = last_accounted(self.engine.accountant)
         new = last is not None and last != self._last
-        self.stepped((float(last[1][0]), float(last[1][1])) if last is not None and new else None)
+        accounted = (float(last[1][0]), float(last[1][1])) if last is not None and new else None
+        self.stepped(accounted)
+        # Noise of another multiplier than is accounted hides parts of another length.
+        more = max(1.0, self.drawn[-1]) if accounted else 1.0
+        self.shares.noised(self.optimizer, self._limit * more, self.steps)
 
     def parts(self) -> dict[str, Callable[[], Any]]:
         return {
             **super().parts(),
             "sampling": self._sampling,
+            "batches": self.drawn_batches.facts,
             "accounted": self._accounted,
             "target": self._target,
             "clipping": self._clipping,
+            "divisors": self.stepping.divisors,
+            "between": self.stepping.between,
+            "shares": self.shares.facts,
             "ghost": self._ghost,
             "layers": self._layers,
             "size": lambda: "several processes" if self.several_processes else size(self),
@@ -94,6 +146,10 @@ class SeenOpacus(SeenTraining):
     def remarks(self) -> dict[str, Any]:
         own = not type(self.optimizer).__module__.startswith("opacus")
         return {"another_mechanism": another_mechanism(self.optimizer), "own_optimizer": own}
+
+    def close(self) -> None:
+        super().close()
+        self.stepping.close()
 
     def _batch_size(self) -> int | None:
         """Of the whole batch, which may have been put together from several."""
@@ -122,7 +178,7 @@ class SeenOpacus(SeenTraining):
             self.records,
             None if rate is None else float(rate),
             _length(self.loader),
-            list(self.batch_sizes),
+            [rows // max(1, self.drawn_batches.times) for rows in self.batch_sizes],
             float(optimizer.expected_batch_size) if divided else None,
         )
 
@@ -147,12 +203,14 @@ class SeenOpacus(SeenTraining):
             return "no ε was asked for: make_private got a noise multiplier"
         if not self.steps:
             return "no private step was taken"
-        return Target(float(wanted), float(delta), float(self.engine.get_epsilon(delta)))
+        engines, together = spent_together(self, float(delta))
+        return Target(float(wanted), float(delta), float(self.engine.get_epsilon(delta)), engines, together)
 
     def _clipping(self) -> Clipping:
+        records = min(max(self.batch_sizes, default=2), _RECORDS)
         if self.ghost:
-            return through_module(self.module, float(self.optimizer.max_grad_norm))
-        return through_optimizer(self.optimizer)
+            return through_module(self.module, float(self.optimizer.max_grad_norm), records)
+        return through_optimizer(self.optimizer, records)
 
     def _ghost(self) -> GhostNorms | str:
         if not self.ghost:

@@ -72,6 +72,20 @@ def ghost_clipping(module: Any) -> str:
     return next((name for name in ("get_clipping_coef", "get_coeff") if hasattr(module, name)), "")
 
 
+def _stateless(function: Any) -> bool:
+    """Functions of C, and objects of libraries that can be called; one of the script's own may count its calls."""
+    owner = function.__self__ if isinstance(function, types.MethodType) else function
+    kind = owner if isinstance(owner, type) else type(owner)
+    return str(kind.__module__).partition(".")[0] in _LIBRARIES or isinstance(function, type)
+
+
+def own_clipping(module: Any) -> Any:
+    """What a script has put on a ghost module in the place of its clipping, if that may be asked once more."""
+    own = vars(module).get(ghost_clipping(module))
+    function = getattr(own, "__func__", own)
+    return own if isinstance(function, types.FunctionType) and not _changes(function, _DEPTH) else None
+
+
 def _state_of_its_own(optimizer: Any) -> str:
     """An attribute, beyond Opacus' own, that a second call could change for good."""
     if str(type(optimizer).__module__).startswith("opacus"):
@@ -85,6 +99,7 @@ def _state_of_its_own(optimizer: Any) -> str:
 
 _CLIPPING, _AFTER = ("clip_and_accumulate", "accumulate"), ("add_noise", "scale_grad", "pre_step")
 _FIXED = (type(None), bool, int, float, complex, str, bytes, tuple, frozenset, type, types.ModuleType)
+_LIBRARIES = ("opacus", "torch", "numpy", "builtins", "functools", "epsilometer")
 _DEPTH = 3  # functions that call functions
 
 
@@ -92,8 +107,16 @@ def _state_outside(optimizer: Any, methods: tuple[str, ...]) -> str:
     """Where code of the script's own, on the way of a step, keeps or changes something that is not the optimizer's."""
     for name in methods:
         method = getattr(optimizer, name, None)
-        function = inspect.unwrap(getattr(method, "__func__", method)) if method is not None else None
-        found = _changes(function, _DEPTH) if isinstance(function, types.FunctionType) else ""
+        if method is None:
+            continue
+        inner = inspect.unwrap(method)
+        function, owner = inspect.unwrap(getattr(inner, "__func__", inner)), getattr(inner, "__self__", optimizer)
+        if not isinstance(function, types.FunctionType):
+            owner = function
+        # An object in the place of a method, or whose method that is, may count its calls.
+        found = "" if owner is optimizer or _stateless(owner) else type(owner).__name__
+        if not found and isinstance(function, types.FunctionType):
+            found = _changes(function, _DEPTH)
         if found:
             return f"{type(optimizer).__name__}.{name} keeps {found!r} outside of the optimizer"
     return ""
@@ -108,12 +131,14 @@ def _changes(function: types.FunctionType, depth: int) -> str:
     stored -= set(function.__code__.co_cellvars)  # its own, of functions within it
     if stored:
         return str(min(stored))
+    if any(not isinstance(one, _FIXED) and not callable(one) for one in function.__defaults__ or ()):
+        return "a default of its arguments"
     used = inspect.getclosurevars(function)
     for name, value in {**used.globals, **used.nonlocals}.items():
         if isinstance(value, types.FunctionType):
             found = _changes(value, depth - 1) if depth else name
             if found:
                 return found
-        elif not isinstance(value, _FIXED) and not callable(value):
+        elif not isinstance(value, _FIXED) and not (callable(value) and _stateless(value)):
             return name
     return ""

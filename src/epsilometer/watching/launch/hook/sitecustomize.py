@@ -121,6 +121,12 @@ def _wait():
         return
     recording = _Recording(directory)
     recording.path()
+    for entry in recording.table.pop("", ()):  # at once
+        _package()
+        import importlib
+
+        name, _, function = entry["attach"].partition(":")
+        getattr(importlib.import_module(name), function)(directory)
     for name in recording.table:
         if name in sys.modules:
             _attach(recording, sys.modules[name])

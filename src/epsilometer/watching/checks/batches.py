@@ -1,0 +1,95 @@
+"""Batches that know of each other: Poisson sampling draws each anew, whoever was in those before."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import stats
+
+from epsilometer.statements import Basis
+from epsilometer.watching.checks.check import CHANCE, Finding, failed, not_applicable, passed
+from epsilometer.watching.checks.sampling import sample_rate_of
+from epsilometer.watching.facts import Batches, Facts
+
+_EXPECTED = "batches in which every record is with the same probability, whatever came before"
+_REMEDY = "iterate over the loader that make_private returned"
+_LONGEST = 20  # times the usual number of batches until all records were drawn once
+
+
+def batches(facts: Facts) -> Finding:
+    """By the records of which batches were made where loaders drew them, else by their sizes."""
+    seen, steps, sampling = facts.batches, facts.steps, facts.sampling
+    assert seen is not None
+    assert steps is not None
+    why = ""
+    if facts.several_processes:
+        why = "several processes: each has a part of the batch only"
+    elif not steps.taken:
+        why = "no private step was taken"
+    elif sampling is not None and not sampling.poisson:
+        why = "no Poisson sampling"
+    if why:
+        return not_applicable(why)
+    if seen.apart > 1 and seen.log_chance < math.log(CHANCE):
+        return failed(
+            f"no record came twice in the first {seen.apart} batches (chance "
+            f"10^{seen.log_chance / math.log(10):.0f}), as in epochs of shuffled data",
+            _EXPECTED, _REMEDY, step=seen.apart,
+        )  # fmt: skip
+    if seen.same and seen.same[2] < math.log(CHANCE) - 2 * math.log(max(seen.known, 1)):
+        first, second, _ = seen.same
+        remedy = "never seed again the generator from which batches are drawn"
+        return failed(f"steps {first:g} and {second:g} have the same batch", _EXPECTED, remedy, step=int(second))
+    epochs = _whole_epochs(facts)
+    if epochs:
+        return failed(f"the sizes of batches add up to the number of records, {epochs} times", _EXPECTED, _REMEDY)
+    return _drawn_by(seen, steps.taken)
+
+
+def _drawn_by(seen: Batches, steps: int) -> Finding:
+    if seen.poisson:
+        return passed(f"{seen.known} batches of a Poisson sampler, which repeat records as chance has it")
+    whose = f"{seen.other} batches came from another loader" if seen.other else "batches came from no loader of torch"
+    return failed(
+        f"the loader that make_private returned was never iterated over: in {steps} steps {whose}", "Poisson sampling",
+        f"{_REMEDY}, or show in another way that records are drawn as accounted", basis=Basis.HINT,
+    )  # fmt: skip
+
+
+def _whole_epochs(facts: Facts) -> int:
+    """How often sizes add up to the number of records, if they do so every time and that is no chance."""
+    sampling = facts.sampling
+    if sampling is None or sampling.records is None or not sampling.sizes:
+        return 0
+    records, rate = sampling.records, sample_rate_of(facts)
+    if not 0 < rate < 1:
+        return 0
+    sums = set(np.cumsum(sampling.sizes).tolist())
+    hits = 0
+    while (hits + 1) * records in sums:
+        hits += 1
+    # Sums of sizes begin anew wherever they have come to; the chance that they come by exactly this number.
+    many = np.arange(1, int(_LONGEST / rate) + 2)
+    once = float(stats.binom.pmf(records, many * records, rate).sum())
+    return hits if hits * math.log(max(once, 1e-300)) < math.log(CHANCE) else 0
+
+
+def record_rows(facts: Facts) -> Finding:
+    """Clipping limits a row of gradients: it should be that of one record."""
+    seen = facts.batches
+    assert seen is not None
+    if not (seen.known or seen.more or seen.fewer):
+        return not_applicable("batches came from no loader of torch")
+    if seen.more:
+        return failed(
+            f"in {seen.more} batches there were {seen.times or 'more'} gradients to clip for "
+            f"{'every record' if seen.times else 'fewer records'}: one that has several adds C with each of them",
+            "one row of gradients a record", "average the rows of a record before clipping",
+        )  # fmt: skip
+    if seen.fewer:
+        return failed(
+            f"in {seen.fewer} batches there were fewer gradients to clip than records: one of several in a row moves "
+            "it by 2·C at most, not C", "one row of gradients a record", "clip the gradient of every record by itself",
+        )  # fmt: skip
+    return passed(f"one row of gradients a record in {seen.known} batches")

@@ -1,0 +1,183 @@
+"""Which records were in the batches that a training took its steps on, as data loaders drew them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from torch.utils.data import dataloader
+
+from epsilometer.watching.collect.aside import Aside
+from epsilometer.watching.facts import Batches
+
+_LISTENING: weakref.WeakSet[DrawnBatches] = weakref.WeakSet()
+_MARK = "_epsilometer_drawn"
+_POISSON = ("UniformWithReplacementSampler", "DistributedUniformWithReplacementSampler")
+_LEVELS = 4  # samplers that draw from samplers
+_WAITING = 64  # batches that may make one together
+
+
+class DrawnBatches(Aside):
+    """Takes what came from a loader last before gradients were clipped for the batch that they are of."""
+
+    def __init__(self, records: int | None) -> None:
+        super().__init__()
+        self._records = records
+        # Records, and whether Poisson sampling drew them, since gradients were clipped last.
+        self._waiting: deque[tuple[np.ndarray[Any, Any], bool]] = deque(maxlen=_WAITING)
+        self._step: list[np.ndarray[Any, Any]] = []
+        self._clipped = 0
+        self.known = self.poisson = self.other = 0  # steps
+        self.fewer = self.more = 0  # batches with fewer, or more, gradients than records
+        self._times: set[float] = set()  # gradients for a record, in batches that have any
+        self._usual = self._rows = 0  # records of the batch under way, and its gradients
+        self._seen = np.zeros(0, np.bool_)
+        self._used, self._run_goes_on = 0, True
+        self.apart, self.log_chance = 0, 0.0  # batches from the first on without a record that came before
+        self._digests: dict[bytes, int] = {}
+        self.same: list[float] = []  # two steps with the same batch, and the logarithm of the chance of that
+        _install()
+        _LISTENING.add(self)
+
+    def delivered(self, indices: Any, poisson: bool, records: int) -> None:
+        """A loader gave these."""
+        if records == self._records and isinstance(indices, list) and all(type(one) is int for one in indices[:1]):
+            self._waiting.append((np.asarray(indices, np.int64), poisson))
+
+    def clipped(self, rows: int) -> None:
+        """One physical batch, of so many gradients."""
+        with self.look():
+            self._clipped += 1
+            self._rows += rows
+            if not self._waiting:
+                return
+            self._close(self._rows - rows)
+            batch = _last_of(self._waiting, rows)
+            usual, poisson = self._waiting[-1]
+            # Of several, nobody knows which ones these gradients are of, unless they are of all.
+            self._usual = len(usual) if len(self._waiting) == 1 else rows if batch is not None else 0
+            self._rows = rows
+            self._waiting.clear()
+            self.poisson += poisson
+            self.other += not poisson
+            if batch is not None:
+                self._step.append(batch)
+
+    def stepped(self) -> None:
+        """All physical batches of a step were clipped."""
+        parts, whole = self._step, len(self._step) == self._clipped > 0
+        self._step, self._clipped = [], 0
+        with self.look():
+            self._close(self._rows)
+            if not whole or self._records is None:
+                self._run_goes_on = False
+                return
+            self.known += 1
+            self._compare(np.sort(parts[0] if len(parts) == 1 else np.concatenate(parts)), self._records)
+
+    def _compare(self, batch: np.ndarray[Any, Any], records: int) -> None:
+        size = len(batch)
+        chosen = _log_choices(records, size)
+        digest = hashlib.blake2b(batch.tobytes(), digest_size=16).digest()
+        before = self._digests.setdefault(digest, self.known)
+        if before != self.known and (not self.same or -chosen < self.same[2]):
+            self.same = [float(before), float(self.known), -chosen]
+        if not self._run_goes_on:
+            return
+        if not len(self._seen):
+            self._seen = np.zeros(records, np.bool_)
+        if self._seen[batch].any() or self._used + size > records:
+            self._run_goes_on = False
+            return
+        self.log_chance += _log_choices(records - self._used, size) - chosen
+        self.apart += 1
+        self._used += size
+        self._seen[batch] = True
+
+    def _close(self, rows: int) -> None:
+        """No more gradients of that batch will come: a script may have cut it, or gone over it more than once."""
+        if self._usual:
+            self.fewer += rows < self._usual
+            self.more += rows > self._usual
+            self._times.add(rows / self._usual)
+        self._usual = self._rows = 0
+
+    @property
+    def times(self) -> int:
+        """So many gradients for every record, in every batch; 0 if there is no such number."""
+        times = next(iter(self._times)) if len(self._times) == 1 else 0
+        return int(times) if times == int(times) else 0
+
+    def facts(self) -> Batches | str:
+        if self.trouble:
+            return self.trouble
+        return Batches(
+            self.known,
+            self.poisson,
+            self.other,
+            self.apart,
+            self.log_chance,
+            list(self.same),
+            self.fewer,
+            self.more,
+            self.times,
+        )
+
+
+def _last_of(delivered: Sequence[tuple[np.ndarray[Any, Any], bool]], rows: int) -> np.ndarray[Any, Any] | None:
+    """The last batch, or the last few, that have so many records."""
+    parts: list[np.ndarray[Any, Any]] = []
+    for indices, _ in reversed(delivered):
+        parts.append(indices)
+        if sum(map(len, parts)) >= rows:
+            break
+    if sum(map(len, parts)) != rows:
+        return None
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _log_choices(records: int, size: int) -> float:
+    return math.lgamma(records + 1) - math.lgamma(size + 1) - math.lgamma(records - size + 1)
+
+
+def _install() -> None:
+    """Around the iterators of all torch loaders of this process, once."""
+    kind: Any = dataloader._BaseDataLoaderIter
+    if hasattr(kind, _MARK):
+        return
+    next_index, next_batch = kind._next_index, kind.__next__
+
+    def with_index(self: Any) -> Any:
+        indices = next_index(self)
+        if _LISTENING:
+            vars(self).setdefault(_MARK, deque()).append(indices)
+        return indices
+
+    def with_batch(self: Any) -> Any:
+        batch = next_batch(self)
+        waiting = vars(self).get(_MARK)
+        if waiting:
+            _tell(self, waiting.popleft())
+        return batch
+
+    setattr(kind, _MARK, True)
+    kind._next_index, kind.__next__ = with_index, with_batch
+
+
+def _tell(iterator: Any, indices: Any) -> None:
+    for one in list(_LISTENING):
+        with one.look():
+            one.delivered(indices, _by_poisson(getattr(iterator, "_index_sampler", None)), len(iterator._dataset))
+
+
+def _by_poisson(sampler: Any) -> bool:
+    for _ in range(_LEVELS):
+        if type(sampler).__name__ in _POISSON:
+            return True
+        sampler = getattr(sampler, "sampler", None) or getattr(sampler, "batch_sampler", None)
+    return False

@@ -1,0 +1,16 @@
+"""What each run of a replay is for."""
+
+from __future__ import annotations
+
+REFERENCE = "reference"  # the script as it is, watched as ever
+NOISE = "noise"  # the same data, and other random numbers wherever noise could come from
+ROTATING = "rotating"  # in every step another record of its batch is changed
+FIXED = "fixed"  # one record of the data set is changed for good
+READ = "read"  # one record is changed where the script reads its data
+PLACEHOLDER = "placeholder"  # the user has changed a record, by a word of the command
+LINES = "jsonl"  # what a run writes down
+
+REPLACED, HUGE, LABEL, LEFT_OUT = "replaced by another", "made huge (× 1000)", "given another label", "left out"
+KINDS = (REPLACED, HUGE, LABEL, LEFT_OUT)
+# How many clip norms a sum may move by: a record that is replaced takes its gradient along and brings another one.
+BOUNDS = {REPLACED: 2.0, HUGE: 2.0, LABEL: 2.0, LEFT_OUT: 1.0}

@@ -1,0 +1,108 @@
+"""The verdict on a watched training: is a statement broken on which its promise rests, or were all of them tested?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from epsilometer.auditing.verdict import Outcome, Verdict
+from epsilometer.rounding import confidence
+from epsilometer.statements import Basis, Standing, Stands, Statement
+from epsilometer.watching.checks.names import NOISE_LAW, REPLAYED_STATE
+from epsilometer.watching.left import what_is_left
+
+if TYPE_CHECKING:
+    from epsilometer.watching.watched import Watched
+
+STATED_MECHANISM, POINT = "the stated mechanism", "the stated mechanism and the (ε, δ)"
+_FIRM = (Standing.HELD, Standing.ASSUMED)
+
+
+def verdict_of(one: Watched) -> Verdict:
+    """By its statements: one that is broken is enough; all but "nothing else" must be held to pass."""
+    rows = one.statements
+    broken = [row for row in rows if row.standing is Standing.BROKEN]
+    power = one.power_now()
+    if broken:
+        return _violated(one, broken)
+    if one.vacuous:
+        return Verdict(Outcome.INCONCLUSIVE, one.says_nothing(), power)
+    open_ = [
+        row for row in rows if row.standing not in _FIRM and (row.statement is not Statement.NOTHING_ELSE or row.by)
+    ]
+    if open_:
+        untested = "; ".join(f"{row.statement} is untested ({row.reason})" for row in open_)
+        return Verdict(Outcome.INCONCLUSIVE, f"{untested}; next: {next_command(open_)}", power)
+    return Verdict(Outcome.CONSISTENT, _held(one, rows), power)
+
+
+def next_command(untested: Iterable[Stands]) -> str:
+    """What would test these: options of `epsilometer watch`, or advice."""
+    return "; ".join(dict.fromkeys(row.next or f"--assume {row.statement}" for row in untested))
+
+
+def _violated(one: Watched, broken: list[Stands]) -> Verdict:
+    first = min(broken, key=lambda row: row.basis is not Basis.COUNTEREXAMPLE)
+    others = [str(row.statement) for row in broken if row is not first]
+    also = f"; broken as well: {', '.join(others)}" if others else ""
+    step = f" at step {first.step}" if first.step is not None else ""
+    sure = "" if first.basis is Basis.COUNTEREXAMPLE else f", {confidence(one.confidence)}"
+    left = what_is_left(one, {row.statement: row for row in broken})
+    words = f"; {left.words}" if left.words else ""
+    reason = f"{first.statement} is broken{step} (by {', '.join(first.by)}{sure}): {first.reason}{also}{words}"
+    refuted = POINT if left.exceeds else STATED_MECHANISM
+    return Verdict(Outcome.VIOLATED, reason, refuted=f"{refuted}: {', '.join(str(row.statement) for row in broken)}")
+
+
+def _held(one: Watched, rows: tuple[Stands, ...]) -> str:
+    """What was tested, in one line."""
+    held = [str(row.statement) for row in rows[:-1] if row.standing is Standing.HELD]
+    assumed = [str(row.statement) for row in rows[:-1] if row.standing is Standing.ASSUMED]
+    parts = [f"held: {', '.join(held)}"] if held else []
+    parts += [f"assumed by whoever runs the audit: {', '.join(assumed)}"] if assumed else []
+    parts += [f"nothing else: {nothing_else(one)}"]
+    ignored = [check.name for check in one.checks if check.status == "ignored"]
+    ignored += [NOISE_LAW] if NOISE_LAW in one.judging.ignore and one.noise_law.refuted_at is not None else []
+    parts += [f"failed checks that are ignored: {', '.join(dict.fromkeys(ignored))}"] if ignored else []
+    noise = next(row for row in rows if row.statement is Statement.NOISE)
+    return f"{'; '.join(parts)}; {noise.reason}"
+
+
+def nothing_else(one: Watched) -> str:
+    """How far it is known that nothing else depends on the data."""
+    last = one.statements[-1]
+    if is_replayed(one):
+        return "replayed"
+    if one.facts.replay is not None and REPLAYED_STATE in last.by:
+        from epsilometer.watching.checks.replayed import not_compared
+
+        return f"{last.standing}, replayed in part (not compared: {'; '.join(not_compared(one.facts.replay))})"
+    return f"{last.standing}, without replay"
+
+
+def is_replayed(one: Watched) -> bool:
+    """Is it known by a replay that has seen all of it?"""
+    from epsilometer.watching.checks.replayed import held
+
+    return one.statements[-1].standing is Standing.HELD and held(one.facts)
+
+
+def quote_of(one: Watched) -> str:
+    """What may be said of this training, with all that it needs to be true."""
+    verdict, sure = one.verdict(), confidence(one.confidence)
+    if verdict.outcome is Outcome.VIOLATED:
+        broken = [row for row in one.statements if row.standing is Standing.BROKEN]
+        said = "; ".join(f"{row.statement}{f' at step {row.step}' if row.step else ''}" for row in broken)
+        exact = all(row.basis is Basis.COUNTEREXAMPLE for row in broken)
+        return f"broken: {said}{'' if exact else f', {sure}'}"
+    if verdict.outcome is Outcome.INCONCLUSIVE:
+        return "nothing: the audit is inconclusive"
+    upper = one.epsilon().upper
+    promise = "" if upper is None else f"; what is accounted promises {upper}"
+    if not one.process.steps:  # no canaries: the noise itself was seen
+        noise = next(row for row in one.statements if row.statement is Statement.NOISE)
+        return f"no statement is broken; noise: {noise.reason}{promise}"
+    return (
+        f"{one.process.steps} steps do not refute the stated noise multiplier {one.stated_noise}: the noise is at "
+        f"most {one.noise_factor():.3g} × the stated, {sure}{promise}"
+    )

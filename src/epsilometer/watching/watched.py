@@ -1,0 +1,289 @@
+"""One watched training: what it states, and all that was seen of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from epsilometer.arrays import Floats
+from epsilometer.bounds import NoiseLaw, StepProcess, share_refuted_in_steps
+from epsilometer.claims import GaussianClaim, StepClaim
+from epsilometer.noise_sample import Counts, NoiseSample
+from epsilometer.statements import Standing, Stands, statements
+from epsilometer.watching.checks import Check, Status
+from epsilometer.watching.checks.names import TARGET
+from epsilometer.watching.epsilon import DELTA, EpsilonOfTraining, epsilon_of_training
+from epsilometer.watching.facts import Facts
+from epsilometer.watching.judging import Judging
+from epsilometer.watching.levels import Levels
+from epsilometer.watching.recording import MadePrivate, Step, StepNoise
+from epsilometer.watching.settings import MODEL, PLACES
+from epsilometer.watching.unclipped import Unclipped
+
+if TYPE_CHECKING:
+    from epsilometer.auditing.verdict import Verdict
+
+_MOST_SIMULATED = 200  # steps: if so many have power, more have it too
+_EXACT = 8  # different noise multipliers that are taken as they are; each costs some time
+_COARSE = 1.1  # others are rounded down by a tenth at most
+
+
+@dataclass
+class Watched:
+    """One training: what it states, the evidence against that, and what else was found."""
+
+    made: MadePrivate
+    judging: Judging = field(default_factory=Judging)
+    target_delta: float = DELTA  # that the script asked its noise for
+    pid: int = 0
+    process: StepProcess = field(init=False)
+    vacuous: int = 0  # steps that state no noise
+    levels: Levels = field(init=False)
+    noise_law: NoiseLaw = field(init=False)  # on noise of the model's own parameters, as far as it is seen
+    parameters: list[str] = field(default_factory=list)  # whose noise was seen
+    unclipped: Unclipped = field(default_factory=Unclipped)
+    not_audited: str = ""
+    checks: list[Check] = field(default_factory=list)
+    facts: Facts = field(default_factory=Facts)
+    told: bool = False  # anything for the checks
+    ended: bool = False
+    lost: bool = False  # its process ended, and did not say so
+    unseen: int = 0
+    history: list[list[float]] = field(default_factory=list)  # what the accountant has: noise, sample rate, steps
+    wealth: list[float] = field(default_factory=list)  # the logarithm of the e-value after every step
+    _stated: dict[float, float] = field(default_factory=dict)
+    _factor: tuple[int, float] = (0, math.inf)
+    _powers: dict[tuple[int, float], float] = field(default_factory=dict)  # by steps and truth
+    _epsilon: EpsilonOfTraining | None = None  # once the training has ended
+
+    def __post_init__(self) -> None:
+        self.levels = Levels.of(self.confidence)
+        self.process, self.noise_law = StepProcess(1.0 - self.levels.coins), NoiseLaw(1.0 - self.levels.noise)
+
+    @property
+    def confidence(self) -> float:
+        return self.judging.confidence
+
+    @property
+    def delta(self) -> float:
+        """Of the ε that is shown."""
+        return self.target_delta if self.judging.delta is None else self.judging.delta
+
+    def add(self, step: Step) -> None:
+        """One more step; one that states no noise promises nothing, and is counted only."""
+        sigma = step.noise_multiplier
+        if not (sigma > 0 and math.isfinite(sigma)):
+            self.vacuous += 1
+            return
+        if sigma not in self._stated:
+            exact = len(self._stated) < _EXACT
+            # Less noise than is stated is a weaker statement: to refute it is to refute what is stated.
+            rounded = sigma if exact else _COARSE ** math.floor(math.log(sigma) / math.log(_COARSE))
+            self._stated[sigma] = rounded
+        self.process.add(step.scores, step.coins, self._stated[sigma])
+        self.unclipped.add(step)
+        if len(step.noise):  # an old recording
+            self.noise_law.add(_sizes(step.noise, sigma))
+        self.wealth.append(self.process.log_e_value)
+
+    def add_noise(self, seen: StepNoise) -> None:
+        """The noise of one more step, if it was seen and any is stated."""
+        self.noise_law.add(seen.sample(self.parameters) if seen.noise_multiplier > 0 else None)
+
+    @property
+    def law_may_differ(self) -> str:
+        """Why what refutes the law of the noise is a hint only; empty if it is a test, at level `levels.noise`."""
+        from epsilometer.watching.checks.noise_scale import may_be_meant
+
+        facts = self.facts
+        if facts.another_mechanism or facts.several_processes:
+            return facts.another_mechanism or "several processes share the noise of a step"
+        dependent = any((one.name, one.status) == ("independent-noise", Status.FAILED) for one in self.checks)
+        if facts.own_optimizer and dependent:
+            return "noise of a class of the script's own depends on other noise, and may be meant to"
+        if facts.kept is None or facts.clipping is None or not facts.kept.steps:
+            return "whether noise came in elsewhere was not seen"
+        return "noise may have come in elsewhere, or records add less" if may_be_meant(facts) else ""
+
+    @property
+    def refuted_at(self) -> int | None:
+        """The step from which on the stated noise is refuted; canaries on an extra parameter need more than bets."""
+        at = self.process.refuted_at
+        if at is None or self.made.place == MODEL or not self.made.own_noise:
+            return at
+        own = [since for since in (self.noise_law.refuted_at, self.unclipped.since) if since is not None]
+        return max(at, min(own)) if own else None
+
+    def noise_factor(self) -> float:
+        """The true noise is at most so many times the stated; canaries that say nothing of the model limit nothing."""
+        if self._unlike:
+            return math.inf
+        if self._factor[0] != self.process.steps:
+            self._factor = (self.process.steps, self.process.noise_factor())
+        return self._factor[1]
+
+    @property
+    def statements(self) -> tuple[Stands, ...]:
+        """What is known of each statement on which the promise rests, by now."""
+        from epsilometer.watching.evidence import evidence_of
+
+        return statements(evidence_of(self), self.judging.assumed)
+
+    def verdict(self) -> Verdict:
+        """What can be said now; it holds whenever one looks."""
+        from epsilometer.watching.verdict import verdict_of
+
+        return verdict_of(self)
+
+    def epsilon(self) -> EpsilonOfTraining:
+        """ε of the whole training, as far as it is known; an accountant's history comes with the end."""
+        if self._epsilon is not None:
+            return self._epsilon
+        why = self.says_nothing()
+        if why:
+            return EpsilonOfTraining(why=why.removeprefix("not audited, because "))
+        found = epsilon_of_training(
+            self.history,
+            self.noise_factor(),
+            noise_multiplier=max(self._stated),
+            steps=self.process.steps,
+            scores=self.process.steps * self.made.canaries,
+            delta=self.delta,
+            sure=self.confidence,
+            failed=[one.name for one in self.checks if one.status in (Status.FAILED, Status.IGNORED)],
+        )
+        found = replace(found, doubts=tuple(dict.fromkeys(one.name for one in self.faults if one.name != TARGET)))
+        if self.ended:
+            self._epsilon = found
+        return found
+
+    def headline(self) -> str:
+        """The verdict, and ε beside what is promised."""
+        return f"{self.verdict()}. {self.epsilon()}."
+
+    def quote(self) -> str:
+        """What may be said of this training, with all that it needs to be true."""
+        from epsilometer.watching.verdict import quote_of
+
+        return quote_of(self)
+
+    @property
+    def _unlike(self) -> bool:
+        """Do canaries find what the model's own parameters do not show?"""
+        return self.process.refuted and self.refuted_at is None
+
+    @property
+    def stated_noise(self) -> str:
+        """Its noise multiplier, or several."""
+        stated = self._stated or [self.made.noise_multiplier]  # of no step with canaries
+        low, high = min(stated), max(stated)
+        return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+
+    def power_now(self) -> float | None:
+        """The same, where canaries say anything by now."""
+        return None if self.says_nothing() or self.refuted_at is not None else self.power()
+
+    def power(self) -> float:
+        """The probability of a refutation by so many steps, had canaries twice the strength that they have for sure."""
+        from epsilometer.auditing.verdict import FAULT
+
+        factor = self.noise_factor()
+        if math.isinf(factor):
+            return 0.0
+        sigma = sorted(self._stated.values())[len(self._stated) // 2]
+        truth = GaussianClaim(FAULT / (sigma * max(factor, 1.0)))
+        steps = min(self.process.steps, _MOST_SIMULATED)
+        if (steps, truth.mu) not in self._powers:
+            claim, sure = StepClaim.of_noise(sigma), 1.0 - self.levels.coins
+            power = share_refuted_in_steps(claim, truth, steps, self.made.canaries, sure)
+            self._powers = {(steps, truth.mu): power}
+        return self._powers[steps, truth.mu]
+
+    @property
+    def faults(self) -> list[Check]:
+        """Checks that failed and are not ignored, of those that some version of the library passes."""
+        return [one for one in self.checks if one.status is Status.FAILED and not one.is_limit]
+
+    @property
+    def limits(self) -> list[Check]:
+        """Checks that no version of the library passes."""
+        return [one for one in self.checks if one.status is Status.FAILED and one.is_limit]
+
+    def table(self) -> list[str]:
+        """A line for each statement: what is known of it, by what, and what would test it."""
+        lines = []
+        for row in self.statements:
+            by = f" (by {', '.join(row.by)})" if row.by and row.standing is not Standing.UNTESTED else ""
+            then = f"; next: {row.next}" if row.next and row.standing is Standing.UNTESTED else ""
+            at = f" at step {row.step}" if row.step is not None else ""
+            lines.append(f"{row.statement}: {row.standing}{at}{by}: {row.reason}{then}")
+        return lines
+
+    def failed_checks(self) -> list[str]:
+        """A line for each check that failed, also of those that are ignored."""
+        how = {Status.FAILED: "check failed", Status.IGNORED: "check failed, and is ignored"}
+        shown = [one for one in self.checks if one.status in how and one not in self.limits]
+        return [f"{how[one.status]}: {one.name}: {one.reason}" for one in shown]
+
+    def to_dict(self) -> dict[str, Any]:
+        verdict = self.verdict()
+        return {
+            "pid": self.pid,
+            "training": self.made.training,
+            "optimizer": self.made.optimizer,
+            "noise_multiplier": self.made.noise_multiplier,
+            "clip_norm": self.made.clip_norm,
+            "canaries": self.made.canaries,
+            "place": self.made.place,
+            "settings": self.made.settings,
+            "steps": self.process.steps,
+            "unseen_steps": self.unseen,
+            "accounted": self.history,
+            "log_e_value": self.process.log_e_value,
+            "refuted_at": self.refuted_at,
+            "noise_factor": self.noise_factor(),
+            "confidence": self.confidence,
+            "headline": self.headline(),
+            "quote": self.quote(),
+            "epsilon": self.epsilon().to_dict(),
+            "verdict": verdict.outcome.value,
+            "reason": verdict.reason,
+            "power": verdict.power,
+            "not_audited": self.not_audited or None,
+            "ended": self.ended,
+            "statements": [one.to_dict() for one in self.statements],
+            "checks": [one.to_dict() for one in self.checks],
+        }
+
+    def __str__(self) -> str:
+        made = self.made
+        place = PLACES.get(made.place, made.place)
+        return (
+            f"{made.optimizer}, noise multiplier {made.noise_multiplier:.4g}, clip norm {made.clip_norm:.4g}, "
+            f"{made.canaries} canaries {place}"
+        )
+
+    def says_nothing(self) -> str:
+        """Why canaries say nothing; empty if they do."""
+        if self.not_audited:
+            return f"not audited, because {self.not_audited}"
+        if self._unlike:
+            own = "has no less noise than is stated" if self.noise_law.seen else "could not be looked at"
+            return (
+                f"canaries on an extra parameter refute the stated noise at step {self.process.refuted_at}, but the "
+                f"model itself {own}: the script may treat parameters that it does not know unlike its own; use "
+                "--canaries model"
+            )
+        if self.vacuous:
+            return f"{self.vacuous} steps state a noise multiplier of 0, which promises nothing"
+        if self.process.steps == 0:
+            unseen = f", though {self.unseen} were accounted for" if self.unseen else ""
+            return f"not audited, because no step was seen{unseen}"
+        return ""
+
+
+def _sizes(noise: Floats, sigma: float) -> NoiseSample:
+    """Of some coordinates of the model, in no order that tells which they are; written down as float32."""
+    units = noise / sigma
+    return NoiseSample(("the model",), (len(noise),), (float(units @ units),), Counts.of(units, steps=2.0**-20))
