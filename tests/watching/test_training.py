@@ -163,7 +163,7 @@ def test_a_watch_of_a_loop_of_ones_own() -> None:
         assert "ε: not measured, because no accountant's history was seen" in str(watch)
         assert [one["steps"] for one in watch.result()] == [20]
         if outcome == "inconclusive":  # no comfort where no check could look
-            assert "clipping is untested (nothing has tested it)" in watch.verdict.reason
+            assert "clipping, sampling and accounting are untested (nothing has tested it)" in watch.verdict.reason
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,20 @@ def verdict_of(one: Watched) -> Verdict:
         row for row in rows if row.standing not in _FIRM and (row.statement is not Statement.NOTHING_ELSE or row.by)
     ]
     if open_:
-        untested = "; ".join(f"{row.statement} is untested ({row.reason})" for row in open_)
-        return Verdict(Outcome.INCONCLUSIVE, f"{untested}; next: {next_command(open_)}", power)
+        return Verdict(Outcome.INCONCLUSIVE, f"{_untested(open_)}; next: {next_command(open_)}", power)
     return Verdict(Outcome.CONSISTENT, _held(one, rows), power)
+
+
+def _untested(rows: Iterable[Stands]) -> str:
+    """Statements that are open for the same reason are named together."""
+    by_reason: dict[str, list[str]] = {}
+    for row in rows:
+        by_reason.setdefault(row.reason, []).append(str(row.statement))
+    said = []
+    for reason, (*others, last) in by_reason.items():
+        names = f"{', '.join(others)} and {last} are" if others else f"{last} is"
+        said.append(f"{names} untested ({reason})")
+    return "; ".join(said)
 
 
 def next_command(untested: Iterable[Stands]) -> str:
