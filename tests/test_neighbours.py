@@ -17,9 +17,9 @@ from epsilometer.accounting import Budget, ClaimPromise, DpSgd, calibrate, compa
 from epsilometer.accounting.student import StudentDpSgd
 from epsilometer.adversaries import Gradient
 from epsilometer.auditing import judge, judge_evidence, methods_for, noise_for
+from epsilometer.auditing.decision import decide
 from epsilometer.auditing.mechanism_audit import mechanism_plan
 from epsilometer.auditing.per_step import ComposedSteps, StepBets
-from epsilometer.auditing.verdict import decide
 from epsilometer.bounds import (
     METHODS,
     ClaimTest,

@@ -8,8 +8,8 @@ from scipy import special
 
 from epsilometer.accounting import DpSgd
 from epsilometer.auditing import audit_mechanism
+from epsilometer.auditing.decision import decide, least_power
 from epsilometer.auditing.per_step import StepBets
-from epsilometer.auditing.verdict import ENOUGH_POWER, Outcome, decide, least_power
 from epsilometer.bounds import (
     METHODS,
     ClopperPearson,
@@ -27,6 +27,7 @@ from epsilometer.bounds.thresholds import Fixed
 from epsilometer.claims import Claim, GaussianClaim, PointClaim, Relation
 from epsilometer.evidence import PairedRuns
 from epsilometer.report.headline import headline, meaning
+from epsilometer.verdict import ENOUGH_POWER, Outcome
 
 CLAIM, N, ANSWER = PointClaim(1.0), 2000, 0.55  # of each world; and ε of a randomized response
 AUDIT = {"out_trials": N, "in_trials": N}

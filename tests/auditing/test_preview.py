@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from epsilometer.auditing import Plan, preview, run, spec_from_dict
+from epsilometer.auditing.decision import least_power
 from epsilometer.auditing.preview import UNLUCKY, _needed, _power
-from epsilometer.auditing.verdict import ENOUGH_POWER, least_power
 from epsilometer.bounds import attack_strength
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import PairedRuns, Trial
 from epsilometer.report import describe_preview
 from epsilometer.runs.executors.executor import Job
 from epsilometer.runs.groups import Played
+from epsilometer.verdict import ENOUGH_POWER
 
 MODULE = importlib.import_module("epsilometer.auditing.preview")  # whose name its function has too
 

@@ -1,3 +1,14 @@
-"""Scripts to be watched are no tests."""
+"""Scripts to be watched are no tests, and tests are no script: each begins as if nothing had been trained before."""
+
+import weakref
+
+import pytest
 
 collect_ignore = ["heldout", "scripts"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_trained_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    from epsilometer.watching.frameworks.opacus import spending
+
+    monkeypatch.setattr(spending, "_ALL", weakref.WeakSet())

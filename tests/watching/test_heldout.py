@@ -1,7 +1,8 @@
-"""Scripts of somebody who had not read the checks: faults with the statement that each breaks, and right ones.
+"""Scripts of people who had not read the checks: faults with the statement that each breaks, and right ones.
 
-`expected.json` was written before any detector ran, and is not changed for one. `python tests/watching/test_heldout.py`
-prints what was found of each.
+`expected.json` was written before any detector ran, and is not changed for one. The first set was looked at while
+checks were made; the second was written after that, and what was found of it at first sight is in docs/watch.md.
+`python tests/watching/test_heldout.py` prints what is found of each.
 """
 
 import json
@@ -17,7 +18,8 @@ from typing import Any
 import pytest
 
 PLACE = Path(__file__).parent / "heldout"
-LEAST_FOUND = 0.65  # with the right statement, as measured; it should be 0.9 (docs/watch.md, "What it finds")
+SETS = ("", "second/")
+LEAST_FOUND = 0.85  # with the right statement, as measured; it should be 0.9 (docs/watch.md, "What it finds")
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,11 @@ class Found:
 
 def scripts() -> list[dict[str, Any]]:
     """Those of which it was decided beforehand that the run takes the path of the fault."""
-    listed: list[dict[str, Any]] = json.loads((PLACE / "expected.json").read_text())
+    listed: list[dict[str, Any]] = [
+        {**one, "file": f"{each}{one['file']}"}
+        for each in SETS
+        for one in json.loads((PLACE / each / "expected.json").read_text())
+    ]
     return [one for one in listed if one.get("path_taken", True)]
 
 

@@ -36,7 +36,7 @@ def test_a_right_script_and_its_own_output(tmp_path: Path) -> None:
     assert list(found) == list(NAMES)
     assert [name for name, status in found.items() if status == "failed"] == ["nonfinite-record"]
     assert "noise-scale  passed  noise ×" in shown.stderr
-    assert "epsilometer: checks: 1 failed (nonfinite-record), 21 passed, 4 not applicable" in shown.stderr
+    assert "epsilometer: checks: 1 failed (nonfinite-record), 22 passed, 5 not applicable" in shown.stderr
 
 
 def second_run(file: Path, *seeding: str) -> subprocess.CompletedProcess[str]:

@@ -25,9 +25,6 @@ UNSEEN = {
         "inner._generate_noise = lambda std, reference, **_: "
         "std * table[torch.randint(len(table), reference.shape)]\ntrain(private(), 25)\n"
     ),
-    "two engines on the same data": (
-        "data = torch.randn(64, 8)\ntorch.randn = lambda *_: data\ntrain(private(), 25)\ntrain(private(), 25)\n"
-    ),
 }  # fmt: skip
 BY_PARTS = LOOP + (
     "    optimizer.zero_grad()\n    torch.nn.functional.cross_entropy(model(x), y).backward()\n"

@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import epsilometer.opacus
 from epsilometer.opacus import Watch
+from epsilometer.watching.frameworks.opacus import spending
 
 SIGMA = 1.386
 
@@ -43,6 +44,7 @@ def train(
 ) -> Trained:
     """The training; `watched` holds what `epsilometer.opacus.watch` is given. `alter` sees the private optimizer, and
     `made_private` watch, optimizer, module and data."""
+    spending._ALL.clear()  # as if it were the first of its process
     torch.manual_seed(seed)
     np.random.seed(seed)  # noqa: NPY002 (a script's)
     data = TensorDataset(torch.randn(256, 64), torch.randint(0, 10, (256,)))

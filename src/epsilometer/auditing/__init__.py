@@ -2,6 +2,7 @@
 
 from epsilometer import runs
 from epsilometer.auditing.budget import OutOfBudget
+from epsilometer.auditing.decision import decide
 from epsilometer.auditing.erm_audit import ErmAudit, audit_erm, erm_plan
 from epsilometer.auditing.judgement import Judgement, judge_evidence, methods_for
 from epsilometer.auditing.kinds import SUBJECTS, SubjectKind
@@ -15,8 +16,8 @@ from epsilometer.auditing.runner import AuditResult, judge, run
 from epsilometer.auditing.simple import audit
 from epsilometer.auditing.spec import Spec, parse_spec, read_spec, spec_from_dict
 from epsilometer.auditing.templates import TEMPLATES, template
-from epsilometer.auditing.verdict import Outcome, Verdict, decide
 from epsilometer.deprecated import moved
+from epsilometer.verdict import Outcome, Verdict
 
 __getattr__ = moved(__name__, dict.fromkeys(runs.__all__, "epsilometer.runs") | {"Work": "epsilometer.runs:Trials"})
 

@@ -13,9 +13,9 @@ import time
 from dataclasses import dataclass, field, replace
 
 from epsilometer import validate
+from epsilometer.auditing.decision import FEWEST_TRIALS
 from epsilometer.auditing.foreign import PAIRS
 from epsilometer.auditing.plan import Plan
-from epsilometer.auditing.verdict import FEWEST_TRIALS
 from epsilometer.errors import EpsilometerError
 from epsilometer.evidence import PairedRuns
 from epsilometer.runs.executors import Executor

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from epsilometer.auditing.verdict import Outcome, Verdict, decide
+from epsilometer.auditing.decision import decide
 from epsilometer.bounds import (
     METHODS,
     ClaimTest,
@@ -26,6 +26,7 @@ from epsilometer.claims import Claim, require_claim
 from epsilometer.errors import InvalidInput
 from epsilometer.evidence import Counts, OneRun, PairedRuns, require_evidence
 from epsilometer.neighbours import require_same_neighbours
+from epsilometer.verdict import Outcome, Verdict
 
 MOST_COUNTED = 100_000  # trials per world of which power is simulated, for counts
 Evidence = PairedRuns | OneRun | Counts

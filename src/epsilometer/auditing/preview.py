@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from epsilometer.auditing.decision import FEWEST_TRIALS, least_power
 from epsilometer.auditing.plan import MOST_TRIALS, Plan
-from epsilometer.auditing.verdict import ENOUGH_POWER, FEWEST_TRIALS, least_power
 from epsilometer.bounds import EProcess, Kind, OneRunPoint, attack_strength
 from epsilometer.bounds.strength import area_under_curve
 from epsilometer.errors import InvalidInput
@@ -22,6 +22,7 @@ from epsilometer.runs.executors.executor import Job, play_group
 from epsilometer.runs.trials import Results
 from epsilometer.seeds import Stream, seed_of
 from epsilometer.subjects import DpSgdTraining, KnowsRecipe
+from epsilometer.verdict import ENOUGH_POWER
 
 LONG = 20.0  # seconds of the first trials, beside which compiling does not count
 ENOUGH, MOST = 2.0, 400  # seconds and trials of a group that tells what trials cost, and what the attack sees

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from epsilometer.accounting import UpperBound, epsilon_floor
+from epsilometer.auditing.decision import decide
 from epsilometer.auditing.plan import Plan
-from epsilometer.auditing.verdict import Verdict, decide
 from epsilometer.bounds import ClaimTest, Kind, LowerBound, NoiseLimit, is_sequential, largest_noise_multiplier
 from epsilometer.errors import unknown_name
 from epsilometer.evidence import Evidence
@@ -21,6 +21,7 @@ from epsilometer.runs.play import play
 from epsilometer.runs.progress import Progress, Reporter
 from epsilometer.runs.store import MemoryStore, Store
 from epsilometer.runs.trials import Preparation
+from epsilometer.verdict import Verdict
 
 if TYPE_CHECKING:
     from epsilometer.auditing.utility import Accuracy

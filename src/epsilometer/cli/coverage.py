@@ -89,7 +89,7 @@ def _prepare(out: Path) -> None:
 def _document(cells: list[Cell], seed: int) -> dict[str, Any]:
     from epsilometer.bounds.coverage import false_alarms
     from epsilometer.json_values import SCHEMA, json_values
-    from epsilometer.report import versions
+    from epsilometer.versions import versions
 
     document: dict[str, Any] = json_values(
         {

@@ -28,7 +28,6 @@ _HOMES = {
     "require_mlflow": "to_mlflow",
     "summary": "text",
     "to_json": "document",
-    "versions": "document",
     "write_instances": "instances",
     "write_membership": "membership",
     "write_membership_scores": "membership",
@@ -61,7 +60,6 @@ __all__ = [
     "require_mlflow",
     "summary",
     "to_json",
-    "versions",
     "write_instances",
     "write_membership",
     "write_membership_scores",
@@ -72,7 +70,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from epsilometer.report.document import to_json, versions
+    from epsilometer.report.document import to_json
     from epsilometer.report.files import write_results
     from epsilometer.report.finding import Finding, finding_of
     from epsilometer.report.headline import Headline, headline_of

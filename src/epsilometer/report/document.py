@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import platform
-from importlib import metadata
 from typing import Any
 
-from epsilometer import __version__
 from epsilometer.auditing import AuditResult
 from epsilometer.json_values import SCHEMA, json_values
 from epsilometer.report.details import details_of
 from epsilometer.report.headline import headline_of
+from epsilometer.versions import versions
 
 
 def to_json(result: AuditResult) -> dict[str, Any]:
@@ -48,20 +46,3 @@ def to_json(result: AuditResult) -> dict[str, Any]:
     }
     converted: dict[str, Any] = json_values(document)
     return converted
-
-
-def versions() -> dict[str, str]:
-    """What the numbers were computed with."""
-    packages = ("numpy", "scipy", "numba", "torch", "dp-accounting", "scikit-learn")
-    return {
-        "epsilometer": __version__,
-        "python": platform.python_version(),
-        **{package: _version(package) for package in packages},
-    }
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "missing"

@@ -9,7 +9,6 @@ from typing import Any
 
 from epsilometer import __version__
 from epsilometer.auditing import AuditResult, Plan
-from epsilometer.auditing.verdict import unseen_leaks
 from epsilometer.bounds import Kind, LowerBound
 from epsilometer.json_values import json_values
 from epsilometer.report.document import to_json
@@ -17,6 +16,7 @@ from epsilometer.report.headline import Headline, headline_of
 from epsilometer.report.text import UNKNOWN
 from epsilometer.rounding import down
 from epsilometer.runs.identity import canonical
+from epsilometer.verdict import unseen_leaks
 
 Row = tuple[str, str]
 _ANSWERING = ("trial_version", "trials", "confidence", "method", "seed")

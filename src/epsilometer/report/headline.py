@@ -18,8 +18,8 @@ from epsilometer.rounding import confidence, down, percent, simulated, up
 if TYPE_CHECKING:
     from epsilometer.accounting import UpperBound
     from epsilometer.auditing import AuditResult, Judgement
-    from epsilometer.auditing.verdict import Verdict
     from epsilometer.evidence import Evidence
+    from epsilometer.verdict import Verdict
 
 _RATES = np.linspace(0.0, 1.0, 2001)
 _NO_PROOF = "A lower bound is no proof of privacy: a stronger attack may show more"
@@ -87,7 +87,7 @@ def headline(
 
 def meaning(verdict: str | None, sure: float) -> str:
     """What a verdict at this confidence says, and what it does not."""
-    from epsilometer.auditing.verdict import ENOUGH_POWER
+    from epsilometer.verdict import ENOUGH_POWER
 
     words = _MEANING.get(verdict or "", f"{_NO_PROOF}; no claim was tested.")
     return words.format(alpha=1.0 - sure, power=percent(ENOUGH_POWER))

@@ -20,10 +20,10 @@ from epsilometer.instances.meaning import (
 )
 from epsilometer.instances.result import WARNING
 from epsilometer.json_values import SCHEMA, json_values
-from epsilometer.report.document import versions
 from epsilometer.report.files import Written, write_document
 from epsilometer.rounding import up
 from epsilometer.runs import Store
+from epsilometer.versions import versions
 from epsilometer.wrapping import told
 
 TABLE = "records.csv"

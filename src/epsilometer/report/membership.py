@@ -10,13 +10,13 @@ import numpy as np
 from epsilometer.json_values import SCHEMA, json_values
 from epsilometer.membership import NO_EPSILON, MembershipResult
 from epsilometer.metrics import Interval
-from epsilometer.report.document import versions
 from epsilometer.report.files import Written, write_document
 from epsilometer.report.headline import Headline
 from epsilometer.report.private import OF_MEMBERS
 from epsilometer.report.scores import Columns, csv_of, write_columns
 from epsilometer.rounding import ceiled, confidence, down, up
 from epsilometer.runs import RESULTS
+from epsilometer.versions import versions
 from epsilometer.wrapping import Row, told
 
 NOT_ALL = "No attack proves privacy: a stronger one may find more"

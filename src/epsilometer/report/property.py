@@ -9,12 +9,12 @@ from typing import Any
 from epsilometer.collaborative import INDEPENDENT, NO_EPSILON, PropertyResult
 from epsilometer.json_values import SCHEMA, json_values
 from epsilometer.metrics import Interval
-from epsilometer.report.document import versions
 from epsilometer.report.files import Written, write_document
 from epsilometer.report.headline import Headline
 from epsilometer.report.scores import csv_of
 from epsilometer.rounding import ceiled, confidence, down, up
 from epsilometer.runs import RESULTS
+from epsilometer.versions import versions
 from epsilometer.wrapping import Row, told
 
 NOT_ALL = "A property that was not seen may be seen by another attack, or in more rounds"

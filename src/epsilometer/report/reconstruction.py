@@ -11,13 +11,13 @@ import numpy as np
 from epsilometer.figures.figure import number
 from epsilometer.json_values import SCHEMA, json_values
 from epsilometer.reconstruction import LIMITS_ARE, AtNoise, ReconstructionResult, error_words
-from epsilometer.report.document import versions
 from epsilometer.report.files import Written, write_document
 from epsilometer.report.headline import Headline
 from epsilometer.report.private import OF_REBUILT
 from epsilometer.report.scores import csv_of
 from epsilometer.rounding import confidence, up
 from epsilometer.runs import RESULTS
+from epsilometer.versions import versions
 from epsilometer.wrapping import Row, told
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from epsilometer.auditing import AuditResult, Plan, Preview
-from epsilometer.auditing.verdict import ENOUGH_POWER
 from epsilometer.bounds import Kind, is_sequential
 from epsilometer.bounds.strength import SHAPES
 from epsilometer.report.details import utility_of
 from epsilometer.report.headline import headline_of, meaning
 from epsilometer.rounding import confidence, down, percent, simulated, up
+from epsilometer.verdict import ENOUGH_POWER
 from epsilometer.wrapping import Row, told
 
 UNKNOWN = "says nothing: it is not stated how much noise is added to what"

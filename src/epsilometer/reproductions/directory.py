@@ -14,12 +14,12 @@ from typing import Any
 from epsilometer.errors import EpsilometerError, InvalidInput
 from epsilometer.figures.canvas import svg
 from epsilometer.json_values import SCHEMA, json_values
-from epsilometer.report import versions
 from epsilometer.report.seal import is_sealed, sealed
 from epsilometer.reproductions.reproduction import Reproduction, Row
 from epsilometer.runs import SqliteStore
 from epsilometer.runs.atomic_files import write_whole
 from epsilometer.runs.directory import differences, store_in, stores_below
+from epsilometer.versions import versions
 
 RESULT, TABLE, PICTURE = "result.json", "table.csv", "figure.svg"
 VIEWS = (TABLE, PICTURE)  # of the result; whoever changes one keeps it

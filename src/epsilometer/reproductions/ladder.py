@@ -19,7 +19,6 @@ from epsilometer.adversaries import (
 from epsilometer.adversaries.target import STATISTICS
 from epsilometer.auditing import Plan, choose_adversary, decide, run
 from epsilometer.auditing.per_step import ComposedSteps
-from epsilometer.auditing.verdict import ENOUGH_POWER
 from epsilometer.bounds import Kind, attack_strength, eps_opt
 from epsilometer.bounds.strength import EITHER
 from epsilometer.errors import InvalidInput
@@ -30,6 +29,7 @@ from epsilometer.report.release import DO_NOT_RELEASE
 from epsilometer.reproductions.reproduction import Cell, Reproduction, Row, Session
 from epsilometer.rounding import confidence, percent
 from epsilometer.subjects import KnowsRecipe, NoisySteps
+from epsilometer.verdict import ENOUGH_POWER
 
 PER_STEP = {"gradient": GradientSteps(), "malicious-dataset": GradientSteps(malicious=True)}
 

@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from epsilometer.auditing.verdict import DOUBTFUL, ENOUGH_POWER
 from epsilometer.bounds.step_process import e_value
 from epsilometer.rounding import simulated
 from epsilometer.statements import About, Basis, Speaks, Statement
+from epsilometer.verdict import DOUBTFUL, ENOUGH_POWER
 from epsilometer.watching.checks.check import Check, Status
 from epsilometer.watching.checks.names import CLIPPING_CHECKS, NOISE_LAW, NOISE_SCALE, REPLAYED_STATE, SETTLED_BY_REPLAY
 from epsilometer.watching.settings import MODEL

@@ -14,12 +14,13 @@ from typing import Any
 class Sampling:
     """How batches came to be, and how large they were."""
 
-    poisson: bool
+    poisson: bool  # as was asked for, or by a sampler that is known to
     records: int | None  # in the data set
     loader_rate: float | None  # of the loader that was made, if it says one
     loader_batches: int | None
     sizes: list[int]
     divisor: float | None  # of noisy sums, where they are divided
+    own: str = ""  # a sampler of the script's own, of which nobody knows how it draws
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,15 @@ class Batches:
 
 
 @dataclass(frozen=True)
+class Copies:
+    """Of a data set that was put together: different records, those that are in it several times, and how often."""
+
+    records: int
+    several: int
+    most: int
+
+
+@dataclass(frozen=True)
 class Accounted:
     """What an accountant was told: runs of steps as [noise multiplier, sample rate, number], in order."""
 
@@ -49,6 +59,7 @@ class Accounted:
     mechanism: str | None  # what it computes, if it says so
     asked: float | None  # the noise multiplier that was asked for
     adaptive: bool  # clipping that adapts, and pays for its counts
+    final: list[list[float]] = field(default_factory=list)  # the history as the accountant has it in the end, if known
 
     @property
     def steps(self) -> int:
@@ -62,8 +73,16 @@ class Target:
     epsilon: float
     delta: float
     spent: float
-    engines: int = 1  # that have trained this model on this data, and
-    together: float = 0.0  # what they have spent, where there are several
+
+
+@dataclass(frozen=True)
+class Together:
+    """All trainings of the process on the same records: what each accountant was told, the steps that they took, and
+    how many records are the same."""
+
+    histories: list[list[list[float]]]
+    steps: int
+    records: int
 
 
 @dataclass(frozen=True)
@@ -89,7 +108,7 @@ class WeighedNoise:
 @dataclass(frozen=True)
 class Comparison:
     """The two pieces of noise that are least like independent ones, among `tests` of them. What was measured: a
-    `cosine` in n coordinates, a `square` sum of n, or a `sum` with its variance and a typical one."""
+    `cosine` in n coordinates, a `square` sum of n, too `little` of one, or a `sum` with variance and a typical one."""
 
     measure: str
     values: list[float]
@@ -302,6 +321,8 @@ class Replay:
     tolerance: float  # what differs without any change of a record, times ten; sums, in clip norms
     untested: list[str]  # what was not compared, and why
     before: bool = False  # was a record changed before the training began, too?
+    chosen: Unlike | None = None  # of the records that were drawn, a step was taken on others
+    figures: list[str] = field(default_factory=list)  # for people, such as a loss, that are others in what was saved
 
 
 @dataclass(frozen=True)
@@ -314,8 +335,10 @@ class Facts:
     steps: Steps | None = None
     sampling: Sampling | None = None
     batches: Batches | None = None
+    copies: Copies | None = None
     accounted: Accounted | None = None
     target: Target | None = None
+    together: Together | None = None
     noise: Noise | None = None
     seeds: Seeds | None = None
     kept: Kept | None = None
@@ -349,8 +372,10 @@ _PARTS: dict[str, type] = {
     "steps": Steps,
     "sampling": Sampling,
     "batches": Batches,
+    "copies": Copies,
     "accounted": Accounted,
     "target": Target,
+    "together": Together,
     "noise": Noise,
     "seeds": Seeds,
     "kept": Kept,
@@ -382,11 +407,12 @@ def _read(name: str, value: Any) -> Any:
             "comparisons": [Comparison(**one) for one in value["comparisons"]],
         }
     if name == "replay":
-        others = value["others"]
+        others, chosen = value["others"], value.get("chosen")
         value = {
             **value,
             "sums": [MovedSums(**one) for one in value["sums"]],
             "states": [Unlike(**one) for one in value["states"]],
             "others": None if others is None else Unlike(**others),
+            "chosen": None if chosen is None else Unlike(**chosen),
         }
     return _PARTS[name](**value)

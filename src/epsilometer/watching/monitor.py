@@ -51,8 +51,7 @@ class Monitor:
             case Imported():
                 self.libraries.append(record)
             case MadePrivate():
-                import epsilometer.auditing.verdict  # noqa: F401 (takes its time, while the training goes on)
-
+                _prepare()
                 pid = self.processes[source].pid if source in self.processes else 0
                 watched = Watched(record, self.judging, _target_delta(record), pid)
                 self.trainings[source, record.training] = watched
@@ -159,3 +158,9 @@ def _target_delta(made: MadePrivate) -> float:
     """The δ that the script asked its noise for, where it said one."""
     target = made.settings.get("target_delta")
     return target if isinstance(target, float) and 0 < target < 1 else DELTA
+
+
+def _prepare() -> None:
+    """What judging needs takes its time: while the training goes on, nobody waits for it."""
+    import epsilometer.accounting
+    import epsilometer.watching.checks.catalogue  # noqa: F401

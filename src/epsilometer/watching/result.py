@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from epsilometer.json_values import json_values
-from epsilometer.report import versions
+from epsilometer.versions import versions
 from epsilometer.watching.figures import figures_of
 from epsilometer.watching.monitor import Monitor
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from epsilometer.auditing.verdict import Outcome, Verdict
 from epsilometer.rounding import confidence
 from epsilometer.statements import Basis, Standing, Stands, Statement
+from epsilometer.verdict import Outcome, Verdict
 from epsilometer.watching.checks.names import NOISE_LAW, REPLAYED_STATE
 from epsilometer.watching.left import what_is_left
 

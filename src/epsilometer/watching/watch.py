@@ -17,7 +17,7 @@ from epsilometer.watching.settings import EXTRA, MOST, PLACES, Settings
 from epsilometer.watching.training import Trainings, WatchedTraining
 
 if TYPE_CHECKING:
-    from epsilometer.auditing.verdict import Verdict
+    from epsilometer.verdict import Verdict
     from epsilometer.watching.watched import Watched
 
 

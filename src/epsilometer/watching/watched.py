@@ -22,7 +22,7 @@ from epsilometer.watching.settings import MODEL, PLACES
 from epsilometer.watching.unclipped import Unclipped
 
 if TYPE_CHECKING:
-    from epsilometer.auditing.verdict import Verdict
+    from epsilometer.verdict import Verdict
 
 _MOST_SIMULATED = 200  # steps: if so many have power, more have it too
 _EXACT = 8  # different noise multipliers that are taken as they are; each costs some time
@@ -186,7 +186,7 @@ class Watched:
 
     def power(self) -> float:
         """The probability of a refutation by so many steps, had canaries twice the strength that they have for sure."""
-        from epsilometer.auditing.verdict import FAULT
+        from epsilometer.verdict import FAULT
 
         factor = self.noise_factor()
         if math.isinf(factor):

@@ -12,6 +12,7 @@ import torch
 from epsilometer.watching.checks import Check
 from epsilometer.watching.checks.catalogue import judge
 from epsilometer.watching.collect.inspection import Inspection
+from epsilometer.watching.frameworks.opacus import spending
 from epsilometer.watching.frameworks.opacus.seen import SeenOpacus
 from epsilometer.watching.recording import Told, decode, encode
 
@@ -126,6 +127,8 @@ def trained(
     from opacus import PrivacyEngine
 
     inspections: list[Inspection[Any]] = []
+    if not share:
+        spending._ALL.clear()  # as if it were the first of its process
     with attached(inspections if inspect else None), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.manual_seed(seed)

@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset
+
+from epsilometer.watching.checks.batches import batches as batches_check
+from epsilometer.watching.collect.copies import copies
+from epsilometer.watching.facts import Batches, Copies, Facts, Sampling, Steps
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -161,3 +165,43 @@ def test_accumulated_and_virtual_batches_are_one(trained: Any) -> None:
                 made.optimizer.zero_grad()
 
     assert trained(loop=accumulating, poisson_sampling=False).status("record-rows") == "passed"
+
+
+def again(sizes: Any, records: int, batches: int) -> str:
+    seen = Sampling(True, records, 1 / batches, batches, [int(size) for size in sizes], None)
+    facts = Facts(sampling=seen, batches=Batches(0, 0, 0, 0, 0.0, [], 0, 0), steps=Steps(len(sizes), len(sizes)))
+    found = batches_check(facts)
+    return found.reason if found.status == "failed" and found.basis is None else ""
+
+
+def test_sizes_that_come_again() -> None:
+    """Batches that are kept, cycled or used twice come from no loader the second time."""
+    draw = np.random.default_rng(3)
+    some = draw.binomial(1500, 1 / 25, 30)
+    assert "90 of 90 batches have the size of that 30 before" in again(np.tile(some, 4), 1500, 25)
+    assert "31 of 59 batches have the size of that 1 before" in again(np.repeat(some, 2), 1500, 25)
+    others = [draw.binomial(1500, 1 / 25, 100) for _ in range(2)]
+    assert "have the size of that 130 before" in again(np.concatenate([others[0], some, others[1], some]), 1500, 25)
+
+
+@pytest.mark.parametrize(("records", "batches", "steps"), [(1500, 25, 200), (20, 100, 500), (100, 2, 300)])
+def test_sizes_that_are_the_same_by_chance(records: int, batches: int, steps: int) -> None:
+    draw = np.random.default_rng(4)
+    assert not any(again(draw.binomial(records, 1 / batches, steps), records, batches) for _ in range(40))
+
+
+def test_records_that_are_in_a_data_set_several_times(trained: Any) -> None:
+    base = TensorDataset(torch.randn(40, 2))
+    rare = Subset(base, [3, 5])
+    assert copies(ConcatDataset([base, rare, rare])) == Copies(40, 2, 3)
+    assert copies(Subset(ConcatDataset([base, rare]), [0, 3, 40, 41])) == Copies(3, 1, 2)
+    assert copies(ConcatDataset([Subset(base, range(20)), Subset(base, range(20, 40))])) == Copies(40, 0, 1)
+    assert isinstance(copies(base), str)
+    data = TensorDataset(torch.randn(100, 20), torch.randint(16, (100,)))
+    found = trained(data=Subset(data, [*range(100), *range(10)]))
+    assert found.status("copies") == "failed"
+    assert found.reason("copies").startswith("10 of 100 records are in the data set up to 2 times")
+    assert (found.checks["copies"].statement.value, found.checks["copies"].basis.value) == (
+        "sampling",
+        "counterexample",
+    )

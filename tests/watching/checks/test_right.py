@@ -46,7 +46,7 @@ def test_everything_passes_that_can_pass(right: Any) -> None:
     assert right.failed == ALWAYS
     assert list(right.checks) == [name for name in NAMES if not name.startswith("replayed-")]
     not_applicable = {name for name in right.checks if right.status(name) == "not applicable"}
-    assert not_applicable == {"empty-batches", "target-epsilon", "fresh-noise", "ghost-clip-norm"}
+    assert not_applicable == {"copies", "empty-batches", "target-epsilon", "fresh-noise", "ghost-clip-norm"}
 
 
 @pytest.mark.parametrize("mode", ["hooks", "functorch", "ew", "ghost"])

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.utils.data import Dataset, Subset, TensorDataset
 
-from epsilometer.watching.replay.changes import changed_batch, changed_dataset, names_of, size_of
+from epsilometer.watching.replay.changes import changed_batch, changed_dataset, changed_whole, names_of, size_of
 from epsilometer.watching.replay.readers import changed_table
 from epsilometer.watching.replay.roles import HUGE, KINDS, LABEL, LEFT_OUT, REPLACED
 
@@ -85,6 +85,25 @@ def test_a_record_of_a_data_set_through_what_selects_from_it() -> None:
     assert other[3] == ("text 3", 3)
     assert changed_dataset(["a", "b"], 0, 1, LABEL) == REPLACED
     assert changed_dataset(object(), 0, 1, LABEL) == ""
+
+
+def test_all_records_of_a_data_set() -> None:
+    """Labels are those of yet others, so that nothing fits; what was not selected stays as it is."""
+    draw = np.random.default_rng(0)
+    x, y = torch.arange(40.0).reshape(20, 2), torch.arange(20)
+    whole = TensorDataset(x.clone(), y.clone())
+    assert changed_whole(Subset(Subset(whole, range(1, 19)), range(2, 18)), draw)
+    assert torch.equal(whole.tensors[0][[0, 1, 2, 19]], x[[0, 1, 2, 19]])
+    sources = whole.tensors[0][3:19, 0] / 2
+    assert set(sources.tolist()) <= set(range(3, 19))
+    assert (sources != torch.arange(3, 19)).sum() > 10
+    assert (whole.tensors[1][3:19] != sources).sum() > 10
+    words = Words()
+    assert changed_whole(words, draw)
+    assert [words[i][1] for i in range(6)] != list(range(6))
+    texts = ["a", "b", "c", "d", "e", "f"]
+    assert changed_whole(texts, draw)
+    assert texts != ["a", "b", "c", "d", "e", "f"]
 
 
 def test_a_record_of_what_is_read() -> None:

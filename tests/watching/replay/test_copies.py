@@ -37,9 +37,9 @@ def test_runs_and_their_places(place: Path, tmp_path: Path) -> None:
     with lockstep(command, 2, Settings(), place / "out") as runs:
         assert runs is not None
         assert [one.replaying.role for one in runs._runs] == [
-            "reference", "noise", "rotating", "placeholder", "placeholder",
+            "reference", "noise", "rotating", "others", "placeholder", "placeholder",
         ]  # fmt: skip
-        assert [one.command[-1] for one in runs._runs] == [f"data-{n}.csv" for n in (0, 0, 0, 1, 2)]
+        assert [one.command[-1] for one in runs._runs] == [f"data-{n}.csv" for n in (0, 0, 0, 0, 1, 2)]
         assert len({one.replaying.salt for one in runs._runs}) == 1
         meeting = Path(runs.reference.replaying.meeting)
         assert stat.S_IMODE(meeting.stat().st_mode) == 0o700

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from epsilometer.statements import Statement
@@ -12,8 +13,19 @@ from epsilometer.watching.checks.catalogue import judge
 from epsilometer.watching.checks.replayed import held
 from epsilometer.watching.facts import Facts, Replay, Steps
 from epsilometer.watching.recording import Reader, Told, Writer
+from epsilometer.watching.replay.marks import marks_of
 from epsilometer.watching.replay.merge import replay_of, tell
-from epsilometer.watching.replay.roles import FIXED, HUGE, LEFT_OUT, NOISE, PLACEHOLDER, REFERENCE, ROTATING
+from epsilometer.watching.replay.roles import (
+    FIXED,
+    HUGE,
+    LEFT_OUT,
+    NOISE,
+    OTHERS,
+    PLACEHOLDER,
+    READ,
+    REFERENCE,
+    ROTATING,
+)
 from epsilometer.watching.settings import Replaying
 
 STEPS = 8
@@ -75,6 +87,7 @@ def test_a_right_training_passes() -> None:
     assert statuses == {
         "replayed-clipping": "passed",
         "replayed-sums": "passed",
+        "replayed-batches": "passed",
         "replayed-state": "passed",
         "replayed-files": "not applicable",
         "replayed-steps": "passed",
@@ -194,6 +207,105 @@ def test_another_number_of_steps() -> None:
     assert failing(replay(given)) == ["replayed-steps"]
     given[1] = given[1][:-1]  # whether the number depends on noise is not known
     assert not failing(replay(given))
+
+
+def test_a_step_that_is_not_taken() -> None:
+    given = lines()
+    skipped = {"training": 1, "step": 4, "kind": HUGE, "parted": "random streams", "skips": True, "drew": False}
+    given[2] = [*given[2][:3], skipped]
+    assert failing(replay(given)) == ["replayed-steps"]
+    given[2] = [*given[2][:3], {**skipped, "drew": True}]  # by something noisy, perhaps
+    assert not failing(replay(given))
+
+
+def test_a_batch_that_is_chosen() -> None:
+    """Then sums are of other records, and say nothing of clipping."""
+    given = lines()
+    given[2][3] = line(4, kind=HUGE, reached=1, delta=9.0, batches=2, chose=True)
+    given[3][4] = line(5, reached=1, delta=9.0, batches=2)
+    found = replay(given)
+    assert failing(found) == ["replayed-batches"]
+    assert found.chosen is not None
+    assert found.chosen.step == 4
+
+
+def with_role(role: str) -> list[Replaying]:
+    return [*RUNS[:3], replace(RUNS[3], role=role)]
+
+
+def test_all_other_records_say_nothing_of_sums() -> None:
+    """They move every sum, and may do nothing else."""
+    given = lines()
+    given[3] = [line(t, reached=20, delta=7.0) for t in range(1, STEPS + 1)] + [given[3][-1]]
+    found = replay_of(with_role(OTHERS), given, {})
+    assert not failing(found)
+    assert found.compared == STEPS
+    given[3][-1] = {**given[3][-1], "differs": [["weights: a", 0.1]]}
+    assert failing(replay_of(with_role(OTHERS), given, {})) == ["replayed-state"]
+    given[3] = [*given[3][:3], {"training": 1, "end": 3, "fewer": True}]
+    assert failing(replay_of(with_role(OTHERS), given, {})) == ["replayed-steps"]
+    found = replay_of(with_role(OTHERS), given, {}, {0: 0, 3: 1})  # it came to nothing
+    assert not failing(found)
+    assert not found.untested
+
+
+def test_steps_that_no_run_follows() -> None:
+    """Of an optimizer made by hand, say: after them everything is another one in every run."""
+    given = lines()
+    given[2][4]["differs"] = given[3][-1]["differs"] = [["weights: a", 0.1]]
+    assert failing(replay(given)) == ["replayed-state"]
+    found = replay_of(RUNS, given, {}, None, 3)
+    assert not failing(found)
+    assert found.untested[0] == "nothing: 3 private steps were not followed"
+    for run in given:
+        given[run] = [{**one, "end": 0} for one in given[run] if "step" not in one]
+    assert not failing(replay(given))
+    assert replay(given).untested[0] == "nothing: no private step was followed"
+
+
+def test_what_is_saved() -> None:
+    given = lines()
+    for run, digest in enumerate("aaab"):
+        arrays = {"model": digest, "noise": "abcd"[run]}
+        given[run].insert(1, {"save": 1, "arrays": arrays})
+    found = replay(given)
+    assert failing(found) == ["replayed-files"]
+    assert found.files == ["what torch.save wrote as number 1 (model)"]
+    given[3][1]["arrays"] |= {"model": "a", "train_loss": "0.5"}
+    for run in (0, 1, 2):
+        given[run][1]["arrays"]["train_loss"] = "0.4"
+    found = replay(given)
+    assert (found.files, found.figures) == ([], ["what torch.save wrote as number 1 (train_loss)"])
+    by = {one.name: one for one in judge(Facts(replay=found))}
+    assert (by["replayed-files"].status, by["replayed-files"].basis) == ("failed", "hint")
+    given[3][1]["arrays"] |= {"model": "b", "train_loss": "0.4"}
+    assert failing(replay(given)) == ["replayed-files"]
+    given[1][1]["arrays"]["model"] = "c"  # it depends on noise
+    assert not failing(replay(given))
+    given = lines()
+    for run in (0, 1, 2):
+        given[run].insert(1, {"save": 1, "arrays": {}})
+    assert failing(replay(given)) == ["replayed-files"]
+    assert "0 times, not 1" in replay(given).files[0]
+
+
+@pytest.mark.parametrize(
+    ("own", "broken"),
+    [([0.0, 1.0, 9.0], ["replayed-state"]), ([0.0, 1.0, 2.0], []), ([1.0, 2.0, 3.0], [])],
+    ids=["there", "not-there", "measured-by-it"],
+)
+def test_a_record_that_was_read(own: list[float], broken: list[str]) -> None:
+    """It may be none of those that are to be protected."""
+    given = lines()
+    rows = np.array([[0.0], [1.0], [2.0], *[[5.0]] * 20])
+    moved = rows + (own[0] > 0)
+    moved[:3, 0] = own
+    given[0].insert(1, {"training": 1, "marks": marks_of(rows)})
+    given[3][0] = {"training": 1, "changed": "in what a reader returns", "marks": marks_of(moved)}
+    given[3][1]["differs"] = [["weights: a", 0.1]]
+    found = replay_of(with_role(READ), given, {})
+    assert failing(found) == broken
+    assert any("not in the data of the training" in why for why in found.untested) is not bool(broken)
 
 
 def test_a_record_in_no_sum_tests_nothing() -> None:

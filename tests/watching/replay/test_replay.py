@@ -63,7 +63,7 @@ def test_a_right_script_and_what_it_leaves(tmp_path: Path) -> None:
     (place / "data.txt").write_text("the user's")
     (found,) = replayed(tmp_path, *script("replayed.py", "dropout"))
     assert {name for name, (status, _) in found.items() if status == "passed"} == {
-        "replayed-clipping", "replayed-sums", "replayed-state", "replayed-steps",
+        "replayed-clipping", "replayed-sums", "replayed-batches", "replayed-state", "replayed-steps",
     }  # fmt: skip
     assert "left out" not in found["replayed-clipping"][1]
     assert [one.name for one in place.iterdir()] == ["data.txt"]
@@ -85,6 +85,12 @@ FAULTS = {
     "hard-examples": "replayed-clipping",
     "actual-batch": "replayed-state",
     "private-stop": "replayed-steps",
+    "skips": "replayed-steps",
+    "best-state": "replayed-state",
+    "worst-record": "replayed-files",
+    "candidates": "replayed-batches",
+    "calibrated": "replayed-state",
+    "averaged-statistics": "replayed-state",
 }
 CHEAP = ("class-weights",)
 
@@ -99,7 +105,7 @@ def test_faults(tmp_path: Path, what: str) -> None:
 
 RIGHT = [
     *(script("replayed.py", what) for what in (
-        "right", "augmentation", "adamw", "schedule", "attention", "early-exit", "adaclip", "per-layer",
+        "right", "augmentation", "adamw", "own-baseline", "schedule", "attention", "early-exit", "adaclip", "per-layer",
     )),
     script("replayed.py", "right", "--workers", "2"),
     script("replayed.py", "right", "--unseeded"),
@@ -197,6 +203,15 @@ def test_a_record_of_what_the_script_reads(tmp_path: Path, what: str, broken: se
     (found,) = replayed(tmp_path, *script("replayed_more.py", what, "--data", "data.csv"), neighbours=2)
     assert failing(found) == broken
     assert "not compared" not in found["replayed-sums"][1]
+
+
+def test_a_record_that_is_public(tmp_path: Path) -> None:
+    """What the script reads may hold other records than those that it is to protect."""
+    (tmp_path / "place").mkdir()
+    table(tmp_path / "place" / "data.csv", False)
+    (found,) = replayed(tmp_path, *script("replayed_more.py", "read-public", "--data", "data.csv"), neighbours=2)
+    assert not failing(found)
+    assert "that record is not in the data of the training" in found["replayed-sums"][1]
 
 
 FRAGILE = """

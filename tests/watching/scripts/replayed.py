@@ -2,6 +2,7 @@
 Epsilometer."""
 
 import argparse
+import io
 
 import numpy as np
 import torch
@@ -112,6 +113,11 @@ velocity = [torch.zeros_like(p) for p in model.parameters()]
 while taken < options.steps:
     for x, y in loader:
         optimizer.zero_grad()
+        if what == "candidates":  # the harder one of two batches
+            with torch.no_grad():
+                x, y = max(
+                    [(x, y), next(iter(loader))], key=lambda b: float(nn.functional.cross_entropy(model(b[0]), b[1]))
+                )
         if what == "standardised" and len(x) > 2:
             x = (x - x.mean(0)) / (x.std(0) + 0.1)
         if what == "augmentation":
@@ -124,6 +130,10 @@ while taken < options.steps:
             top = each.topk(len(each) // 2).indices
             loss = each[top].sum() / len(each)
         loss.backward()
+        if what == "skips" and loss.item() > 3.0:
+            continue
+        if what == "worst-record":
+            torch.save({"worst": x[each.argmax()]}, io.BytesIO())
         if what == "last-unclipped":
             optimizer.clip_and_accumulate = unclipped if taken % 4 in (2, 3) else clipped
         if what == "momentum-raw":
@@ -149,10 +159,40 @@ while taken < options.steps:
         if scheduler is not None:
             scheduler.step()
         taken += 1
+        if what == "best-state":
+            with torch.no_grad():
+                right = float((model(X).argmax(1) == Y).float().mean())
+            if best is None or right > best[0]:
+                best = right, {name: value.clone() for name, value in model.state_dict().items()}
         if what == "early-exit" and sum(float(p.detach().norm()) for p in model.parameters()) > 3.95:
             options.steps = taken
         if what == "private-stop" and loss.item() > 3.0:
             options.steps = taken
         if taken >= options.steps:
             break
+if best is not None:
+    model.load_state_dict(best[1])
+if what == "calibrated":
+
+    class Calibrated(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model, self.log_t = model, nn.Parameter(torch.zeros(()))
+
+        def forward(self, x):
+            return self.model(x) / self.log_t.exp()
+
+    calibrated = Calibrated()
+    with torch.no_grad():
+        calibrated.log_t += float(nn.functional.cross_entropy(calibrated(X), Y))
+if what == "averaged-statistics":
+    swa = torch.optim.swa_utils.AveragedModel(nn.Sequential(network(), nn.BatchNorm1d(4, affine=False)))
+    swa.module[0].load_state_dict(model._module.state_dict())
+    torch.optim.swa_utils.update_bn([(X, Y)], swa)
+if what == "own-baseline":  # compared, and not released
+    baseline = network()
+    plain = torch.optim.SGD(baseline.parameters(), lr=0.1)
+    nn.functional.cross_entropy(baseline(X), Y).backward()
+    plain.step()
+    baseline(X)
 print(taken, float(sum(p.sum() for p in model.parameters())))

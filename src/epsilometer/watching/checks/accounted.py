@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from epsilometer.statements import Basis
+from epsilometer.rounding import up
 from epsilometer.watching.checks.check import Finding, failed, not_applicable, passed
-from epsilometer.watching.facts import Accounted, Facts
+from epsilometer.watching.epsilon import DELTA, promised
+from epsilometer.watching.facts import Accounted, Facts, Together
 
 _ROUNDING = 1.02  # a step more or less: epochs are no whole number of steps
 
@@ -34,6 +35,9 @@ def multiplier(facts: Facts) -> Finding:
     if not told.history:
         taken = facts.steps is not None and facts.steps.taken
         return not_applicable("no private step was accounted" if taken else "no private step was taken")
+    less = _less_in_the_end(told)
+    if less:
+        return failed(less, "the history as it was", "leave accountant.history alone: steps add up as they were taken")
     stated, most = told.asked, max(sigma for sigma, *_ in told.history)
     if told.adaptive and stated is not None and most > stated * (1 + 1e-9):
         return failed(
@@ -53,6 +57,21 @@ def multiplier(facts: Facts) -> Finding:
     return passed(f"noise multiplier {most:.4g} accounted" + ("" if stated is None else f", {stated:.4g} asked"))
 
 
+def _less_in_the_end(told: Accounted) -> str:
+    """Has somebody given steps more noise, or a smaller rate, than they were accounted with as they were taken?"""
+    if sum(int(entry[2]) for entry in told.final) != told.steps:
+        return ""  # several trainings, or steps that were forgotten
+    for at, what, sign in ((0, "noise multiplier", 1.0), (1, "sample rate", -1.0)):
+        seen, now = (
+            sorted(sign * entry[at] for entry in history for _ in range(int(entry[2])))
+            for history in (told.history, told.final)
+        )
+        for before, after in zip(seen, now, strict=True):
+            if after > before + 1e-9 * abs(before):
+                return f"{what} {sign * after:.4g} in the accountant's history for a step of {sign * before:.4g}"
+    return ""
+
+
 def target_epsilon(facts: Facts) -> Finding:
     """What is spent is what the noise was found for, or less; whoever shares the accountant spends too."""
     asked = facts.target
@@ -60,17 +79,37 @@ def target_epsilon(facts: Facts) -> Finding:
     if asked.spent > _ROUNDING * asked.epsilon:
         return failed(
             f"ε = {asked.spent:.4g} at δ = {asked.delta:g} is spent, by its own accountant",
-            f"{asked.epsilon:.4g}, which make_private_with_epsilon was asked for",
+            f"{asked.epsilon:.4g}, for which the noise was found",
             "train for as many epochs as it was told, or tell it more",
         )
-    if asked.engines > 1 and asked.together > _ROUNDING * asked.epsilon:
-        return failed(
-            f"{asked.engines} engines have trained this model on this data, and their steps spend ε = "
-            f"{asked.together:.4g} at δ = {asked.delta:g} together",
-            f"{asked.epsilon:.4g}, which make_private_with_epsilon was asked for by one of them",
-            "train with one engine, or promise the sum", basis=Basis.HINT,
-        )  # fmt: skip
     return passed(f"ε = {asked.spent:.4g} at δ = {asked.delta:g} spent, {asked.epsilon:.4g} asked for")
+
+
+def composition(facts: Facts) -> Finding:
+    """Trainings on the same records: what each spends adds up, so that one must count all."""
+    seen = facts.together
+    assert seen is not None
+    if len(seen.histories) < 2:
+        return passed("one accountant for all trainings on its records")
+    most = max(sum(int(steps) for *_, steps in history) for history in seen.histories)
+    if most >= seen.steps:
+        return passed(f"an accountant counts all {seen.steps} steps of {len(seen.histories)} on its records")
+    return failed(
+        f"{len(seen.histories)} accountants for trainings on the same {seen.records} records, of which none counts all "
+        f"{seen.steps} steps{_sum(seen)}",
+        "one that does, as whoever sees all of it has seen all of these steps",
+        "give all engines one accountant; or promise the sum, and --ignore composition",
+    )
+
+
+def _sum(seen: Together) -> str:
+    """ε of all, and the largest of one."""
+    whole = promised([entry for history in seen.histories for entry in history], DELTA)
+    each = [promised(history, DELTA) for history in seen.histories]
+    if whole is None or None in each:
+        return ""
+    largest = max(one.epsilon for one in each if one is not None)
+    return f" (ε = {up(whole.epsilon)} at δ = {DELTA:g}, {up(largest)} by one of them at most)"
 
 
 def accountant(facts: Facts) -> Finding:

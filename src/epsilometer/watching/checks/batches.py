@@ -14,6 +14,7 @@ from epsilometer.watching.facts import Batches, Facts
 
 _EXPECTED = "batches in which every record is with the same probability, whatever came before"
 _REMEDY = "iterate over the loader that make_private returned"
+_COMPARED = 4096  # sizes, each with all others
 _LONGEST = 20  # times the usual number of batches until all records were drawn once
 
 
@@ -27,7 +28,7 @@ def batches(facts: Facts) -> Finding:
         why = "several processes: each has a part of the batch only"
     elif not steps.taken:
         why = "no private step was taken"
-    elif sampling is not None and not sampling.poisson:
+    elif sampling is not None and not (sampling.poisson or sampling.own):
         why = "no Poisson sampling"
     if why:
         return not_applicable(why)
@@ -41,10 +42,27 @@ def batches(facts: Facts) -> Finding:
         first, second, _ = seen.same
         remedy = "never seed again the generator from which batches are drawn"
         return failed(f"steps {first:g} and {second:g} have the same batch", _EXPECTED, remedy, step=int(second))
+    again = _sizes_again(facts)
+    if again:
+        remedy = "draw each batch when its step is taken: keep none, cycle none, take one step on each"
+        return failed(again, _EXPECTED, remedy)
     epochs = _whole_epochs(facts)
     if epochs:
         return failed(f"the sizes of batches add up to the number of records, {epochs} times", _EXPECTED, _REMEDY)
     return _drawn_by(seen, steps.taken)
+
+
+def copies(facts: Facts) -> Finding:
+    """A record that is in the data set several times is drawn as often, and every copy adds C."""
+    seen = facts.copies
+    assert seen is not None
+    if seen.several:
+        return failed(
+            f"{seen.several} of {seen.records} records are in the data set up to {seen.most} times, so that each is "
+            f"sampled up to {seen.most} times as often, and may be in one batch as often",
+            "each once", "weigh records in a way that is fixed beforehand, or promise for as many records at once",
+        )  # fmt: skip
+    return passed(f"{seen.records} records, each once")
 
 
 def _drawn_by(seen: Batches, steps: int) -> Finding:
@@ -73,6 +91,29 @@ def _whole_epochs(facts: Facts) -> int:
     many = np.arange(1, int(_LONGEST / rate) + 2)
     once = float(stats.binom.pmf(records, many * records, rate).sum())
     return hits if hits * math.log(max(once, 1e-300)) < math.log(CHANCE) else 0
+
+
+def _sizes_again(facts: Facts) -> str:
+    """Which batches have the sizes of earlier ones, if Poisson sampling does not give that by chance.
+
+    Given all sizes before, a new one equals a certain one of them with the probability of the likeliest at most. So the
+    number of those that do, at one distance, is binomial at most, and a run of them has that power as a limit."""
+    sampling = facts.sampling
+    if sampling is None or sampling.records is None or not 0 < sample_rate_of(facts) < 1:
+        return ""
+    sizes, rate = np.array(sampling.sizes[:_COMPARED]), sample_rate_of(facts)
+    steps, level = len(sizes), CHANCE / 2
+    likeliest = float(stats.binom.pmf(int((sampling.records + 1) * rate), sampling.records, rate))
+    if steps < 2 or not 0 < likeliest < 1:
+        return ""
+    run = math.log(level / steps**2) / math.log(likeliest)
+    most = stats.binom.isf(level / steps, np.arange(1, steps), likeliest)  # of so many that are compared
+    for lag in range(1, steps):
+        same = sizes[lag:] == sizes[:-lag]
+        ends = np.flatnonzero(np.concatenate([[True], ~same, [True]]))
+        if same.sum() > most[steps - lag - 1] or (np.diff(ends) - 1).max() > run:
+            return f"{same.sum()} of {steps - lag} batches have the size of that {lag} before"
+    return ""
 
 
 def record_rows(facts: Facts) -> Finding:

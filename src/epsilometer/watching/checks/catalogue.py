@@ -80,6 +80,7 @@ CHECKS: Registry[NamedCheck] = Registry(
                 needed=True,
             ),
             _own("batches", Statement.SAMPLING, Basis.TEST, (batches.batches, ("batches", "steps"))),
+            _own("copies", Statement.SAMPLING, Basis.COUNTEREXAMPLE, (batches.copies, ("copies",))),
             _own("empty-batches", Statement.SAMPLING, Basis.TEST, (sampling.empty_batches, ("sampling",))),
             _own(
                 "steps",
@@ -90,6 +91,7 @@ CHECKS: Registry[NamedCheck] = Registry(
             ),
             _own("multiplier", Statement.ACCOUNTING, Basis.COUNTEREXAMPLE, (accounted.multiplier, ("accounted",))),
             _own("target-epsilon", Statement.ACCOUNTING, Basis.COUNTEREXAMPLE, (accounted.target_epsilon, ("target",))),
+            _own("composition", Statement.ACCOUNTING, Basis.HINT, (accounted.composition, ("together",))),
             _own("accountant", Statement.ACCOUNTING, Basis.COUNTEREXAMPLE, (accounted.accountant, ("accounted",))),
             _own("noise-scale", Statement.NOISE, Basis.TEST, (noise_scale.noise_scale, ("noise",))),
             _own("noise-kept", Statement.NOTHING_ELSE, Basis.HINT, (kept.noise_kept, ("kept",))),
@@ -159,6 +161,9 @@ CHECKS: Registry[NamedCheck] = Registry(
                 (replayed.replayed_clipping, ("replay",)),
             ),
             _own("replayed-sums", Statement.NOTHING_ELSE, Basis.COUNTEREXAMPLE, (replayed.replayed_sums, ("replay",))),
+            _own(
+                "replayed-batches", Statement.SAMPLING, Basis.COUNTEREXAMPLE, (replayed.replayed_batches, ("replay",))
+            ),
             _own(
                 "replayed-state", Statement.NOTHING_ELSE, Basis.COUNTEREXAMPLE, (replayed.replayed_state, ("replay",))
             ),

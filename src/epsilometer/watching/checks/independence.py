@@ -24,7 +24,7 @@ def independence(facts: Facts) -> Finding:
     worst = min(noise.comparisons, key=_chance)
     if _chance(worst) * tests < CHANCE:
         meant = facts.own_optimizer and not worst.same  # as correlated noise would be, by a class that is made for it
-        return failed(f"noise that repeats other noise: {worst.what}", "independent noise", _REMEDY, meant=meant)
+        return failed(f"noise that depends on other noise: {worst.what}", "independent noise", _REMEDY, meant=meant)
     return passed(f"{tests} pairs of layers and steps look independent")
 
 
@@ -34,4 +34,6 @@ def _chance(compared: Comparison) -> float:
         return float(chance_of(*values))
     if compared.measure == "square":
         return float(special.chdtrc(values[1], values[0]))
+    if compared.measure == "little":
+        return float(special.chdtr(values[1], values[0]))
     return float(chance_of_sum(*values))

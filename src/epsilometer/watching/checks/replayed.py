@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from epsilometer.statements import Basis
 from epsilometer.watching.checks.check import Finding, Status, failed, not_applicable, passed
 from epsilometer.watching.facts import Facts, Replay, Unlike
 from epsilometer.watching.replay.roles import KINDS
@@ -51,6 +52,21 @@ def replayed_sums(facts: Facts) -> Finding:
     return passed(f"{seen.absent} steps without a changed record have the same sums{_rest(seen)}")
 
 
+def replayed_batches(facts: Facts) -> Finding:
+    """Which of the records that were drawn a step is taken on is for nobody to choose by looking at them."""
+    seen = _replay(facts)
+    if seen.chosen is not None:
+        one = seen.chosen
+        return failed(
+            f"step {one.step} is taken on other records of those that were drawn, with one of them changed "
+            f"({one.steps} steps, {one.neighbour})", "all records that were drawn, or a choice that knows none of them",
+            "take the step on what the sampler has drawn", step=one.step,
+        )  # fmt: skip
+    if seen.compared < _STEPS:
+        return not_applicable(f"{seen.compared} steps were compared{_rest(seen)}")
+    return passed(f"as many records in {seen.compared} steps")
+
+
 def replayed_state(facts: Facts) -> Finding:
     """Weights, buffers, the optimizer's state and its settings are the same, for all their inputs are."""
     seen = _replay(facts)
@@ -58,7 +74,7 @@ def replayed_state(facts: Facts) -> Finding:
         first = seen.states[0]
         others = ", ".join(one.what for one in seen.states[1:])
         return failed(
-            f"{_where(first)} differs by {first.size:.2g} of its size with one record changed and the same noisy "
+            f"{_where(first)} differs by {first.size:.2g} of its size with the same noisy "
             f"gradients ({first.neighbour}{'; also ' + others if others else ''})",
             "the same: it may depend on the data through noisy gradients only",
             "let nothing that is computed from records reach it: no optimizer state from sums before noise, no "
@@ -71,11 +87,11 @@ def replayed_state(facts: Facts) -> Finding:
 
 
 def replayed_steps(facts: Facts) -> Finding:
-    """One record more or less does not decide how many steps are taken."""
+    """Records do not decide which steps are taken, and how many."""
     seen = _replay(facts)
     if seen.ends:
         return failed(
-            f"one record decides on the number of steps ({seen.ends[0]})", f"{seen.steps} steps in every run",
+            f"records decide on the steps that are taken ({seen.ends[0]})", f"the same {seen.steps} steps in every run",
             "stop after a number of steps that is fixed beforehand, or by something that is noised and accounted for",
         )  # fmt: skip
     if seen.compared < _STEPS:
@@ -88,10 +104,16 @@ def replayed_files(facts: Facts) -> Finding:
     seen = _replay(facts)
     if seen.files:
         return failed(
-            f"{seen.files[0]} is another one with one record changed and the same noisy gradients",
+            f"{seen.files[0]} is another one with other records and the same noisy gradients",
             "checkpoints that depend on the data through noisy gradients only",
             "write nothing into them that is computed from records without noise",
         )
+    if seen.figures:
+        return failed(
+            f"{seen.figures[0]} is another one with other records: it looks like a figure for people",
+            "nothing in what is released that is computed from records without noise",
+            "keep it out of what you give away", basis=Basis.HINT,
+        )  # fmt: skip
     if not seen.files_compared:
         return not_applicable(f"no checkpoint was compared{_rest(seen)}")
     return passed(f"{seen.files_compared} checkpoints hold the same arrays{_rest(seen)}")

@@ -18,7 +18,7 @@ _SEVERAL = "several processes: each has a part of the batch only"
 def sampler(facts: Facts) -> Finding:
     """Poisson sampling is what accountants assume; equal batches are what shuffling gives."""
     seen = _of(facts)
-    if not seen.poisson:
+    if not seen.poisson and not seen.own:
         return failed(
             "poisson_sampling=False", "Poisson sampling, which the accountant assumes",
             "leave it at True; shuffled batches can leak several times more than is accounted (arXiv 2411.10614)",
@@ -39,6 +39,12 @@ def sampler(facts: Facts) -> Finding:
         )
     if times == len(sizes) and rate < 1:
         return not_applicable(f"{len(sizes)} batches of {size} records are too few to tell Poisson sampling from equal")
+    if not seen.poisson:
+        return failed(
+            f"{seen.own}, a sampler of the script's own, whose {len(sizes)} batches could be Poisson samples",
+            "a sampler that is known", "--assume sampling, if it draws as is accounted",
+            basis=Basis.HINT,
+        )  # fmt: skip
     return passed(f"Poisson sampling; {len(sizes)} batches of {min(sizes)} to {max(sizes)} records")
 
 

@@ -6,7 +6,7 @@ import hashlib
 import math
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -176,8 +176,20 @@ def _tell(iterator: Any, indices: Any) -> None:
 
 
 def _by_poisson(sampler: Any) -> bool:
+    return any(type(one).__name__ in _POISSON for one in _samplers(sampler))
+
+
+def sampled_by(loader: Any) -> tuple[bool, str]:
+    """Does a Poisson sampler draw its batches? And the name of a sampler that is none of torch's, if there is one."""
+    found = list(_samplers(getattr(loader, "_index_sampler", None)))
+    own = [type(one).__name__ for one in found if not type(one).__module__.startswith("torch.")]
+    return any(name in _POISSON for name in own), next(iter(own), "")
+
+
+def _samplers(sampler: Any) -> Iterator[Any]:
+    """One, and those that it draws from."""
     for _ in range(_LEVELS):
-        if type(sampler).__name__ in _POISSON:
-            return True
+        if sampler is None:
+            return
+        yield sampler
         sampler = getattr(sampler, "sampler", None) or getattr(sampler, "batch_sampler", None)
-    return False

@@ -20,6 +20,7 @@ def comparisons(tally: NoiseTally) -> list[Comparison]:
         *_layer_between_steps(tally),
         *_between_layers(tally),
         *_every_step(tally),
+        *_within(tally),
         *_lagged(tally),
     ]
 
@@ -70,6 +71,16 @@ def _every_step(tally: NoiseTally) -> list[Comparison]:
             square = float((row**2).sum() / weighed.steps / _scale(weighed))
             found.append(Comparison("square", [square, len(prefix)], 1, f"{weighed.name} in all steps", True))
     return found
+
+
+def _within(tally: NoiseTally) -> list[Comparison]:
+    """Values that take each other's noise off: a mean that was made zero, say, is seen without any. That all of them
+    have too little is another check's business."""
+    return [
+        Comparison("little", [one.added / typical, one.steps], 1, f"all values of {one.name}, added up", True)
+        for one in tally.parameters
+        if one.size > 1 and (typical := min(one.squares / (one.size * max(one.steps, 1)), 1.0)) > 0
+    ]
 
 
 def _lagged(tally: NoiseTally) -> list[Comparison]:

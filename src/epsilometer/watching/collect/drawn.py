@@ -39,6 +39,7 @@ class Drawn:
     name: str
     size: int
     squares: float
+    added: float  # all of its values
     largest: float  # of the sum
     rounding: float  # of a noisy sum, as a share of it
     head: Floats  # the first values
@@ -110,12 +111,15 @@ class DrawnNoise:
         begins = [0, *ends[:-1]]
         if alone:
             squares, largest = [squared(noise).item()], [torch.linalg.vector_norm(total, float("inf")).item()]
+            added = [noise.sum().item()]
         else:
             squares = np.add.reduceat(np.square(every[0], dtype=np.float64), begins).tolist()
+            added = np.add.reduceat(every[0], begins, dtype=np.float64).tolist()
             largest = np.maximum.reduceat(np.abs(every[1]), begins).tolist()
         rounding = torch.finfo(members[0].noisy.dtype).eps
         found = []
-        for one, begin, end, square, most in zip(members, begins, ends, squares, largest, strict=True):
+        rows = zip(members, begins, ends, squares, added, largest, strict=True)
+        for one, begin, end, square, total_noise, most in rows:
             chosen = self._coordinates(one.parameter, end - begin, each)
             if alone:
                 head, *shown = (part.cpu().numpy() for part in (noise[:HEAD], noise[chosen], total[chosen]))
@@ -124,7 +128,9 @@ class DrawnNoise:
             lost = not rounding * (most + scale) <= WEIGHED * scale
             whole = (noise[begin:end], total[begin:end]) if lost else None
             head, drawn, sums = (part.astype(np.float64) for part in (head, *shown))
-            found.append(Drawn(self._name(one), end - begin, square, most, rounding, head, drawn, sums, whole))
+            found.append(
+                Drawn(self._name(one), end - begin, square, total_noise, most, rounding, head, drawn, sums, whole)
+            )
         return found
 
     def _name(self, one: NoisySum) -> str:

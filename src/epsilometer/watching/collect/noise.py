@@ -30,6 +30,7 @@ class Weighed:
     squares: float = 0.0  # of all steps
     least: float = float("inf")  # sum of squares of the step that has least
     missing: int = 0  # steps without any noise
+    added: float = 0.0  # squares of the sum of all its values, over their number, of all steps
 
 
 class Lagged:
@@ -93,6 +94,7 @@ class NoiseTally:
             weighed.steps += 1
             weighed.squares += share
             weighed.least = min(weighed.least, share)
+            weighed.added += (found.added / scale) ** 2 / weighed.size
             weighed.missing += found.squares == 0 and scale > _RESOLUTION * found.largest
             if place < _PARAMETERS:
                 heads[place] = found.head / scale

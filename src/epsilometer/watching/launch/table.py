@@ -21,7 +21,8 @@ FILE = "hooks.json"
 # Of runs in lockstep: chance is taken hold of before anything else.
 _AT_ONCE = {"attach": "epsilometer.watching.replay.entropy:begin"}
 _NUMPY = {"attach": "epsilometer.watching.replay.noting:attach", "silent": True}
-_READERS = {"attach": "epsilometer.watching.replay.readers:attach", "silent": True}
+_READERS = {"attach": "epsilometer.watching.replay.readers:follow", "silent": True}
+_CHANGING = {"attach": "epsilometer.watching.replay.readers:attach", "silent": True}
 _TORCH = {"attach": "epsilometer.watching.replay.randomness:attach", "silent": True}
 
 
@@ -37,9 +38,8 @@ def write_table(directory: Path, settings: Settings) -> None:
     if settings.replaying is not None:
         table[""] = [_AT_ONCE]
         table |= {"numpy": [_NUMPY], "torch": [_TORCH]}
-        if settings.replaying.role == READ:
-            for module in READERS:
-                table.setdefault(module, []).append(_READERS)
+        for module in READERS:
+            table.setdefault(module, []).append(_CHANGING if settings.replaying.role == READ else _READERS)
     (directory / FILE).write_text(json.dumps(table), encoding="utf-8")
 
 

@@ -12,6 +12,7 @@ import torch
 from epsilometer.watching.replay.roles import HUGE, LABEL, LEFT_OUT, REPLACED
 
 _TIMES = 1000.0
+_ALL_OTHERS = "all replaced by others"
 _FACTORS = np.random.default_rng(20).integers(0, 2**63, 4096, dtype=np.uint64) | np.uint64(1)
 
 
@@ -85,10 +86,38 @@ def changed_dataset(dataset: Any, index: int, other: int, kind: str) -> str:
     if isinstance(dataset, list):
         dataset[index] = dataset[other]
         return REPLACED
+    return _redirected(dataset, {index: other}, REPLACED)
+
+
+def changed_whole(dataset: Any, draw: np.random.Generator) -> str:
+    """Give every record another one's features, and the label of a third; how, or no word if that cannot be done."""
+    indices = None
+    while isinstance(dataset, torch.utils.data.Subset):
+        own = list(dataset.indices)
+        indices, dataset = own if indices is None else [own[i] for i in indices], dataset.dataset
+    size = len(dataset)
+    chosen = np.arange(size) if indices is None else np.asarray(indices, np.int64)
+    one, other = (draw.choice(chosen, len(chosen)) for _ in range(2))
+    if isinstance(dataset, torch.utils.data.TensorDataset):
+        with torch.no_grad():
+            for at, tensor in enumerate(dataset.tensors):
+                taken = other if at and at == len(dataset.tensors) - 1 else one
+                tensor[torch.from_numpy(chosen)] = tensor[torch.from_numpy(taken)].clone()
+        return _ALL_OTHERS
+    if isinstance(dataset, list):
+        before = list(dataset)
+        for index, source in zip(chosen, one, strict=True):
+            dataset[index] = before[source]
+        return _ALL_OTHERS
+    return _redirected(dataset, dict(zip(chosen.tolist(), one.tolist(), strict=True)), _ALL_OTHERS)
+
+
+def _redirected(dataset: Any, sources: Mapping[int, int], how: str) -> str:
+    """Let a data set that finds records by number find others in their places."""
     if not hasattr(type(dataset), "__getitem__") or isinstance(dataset, torch.utils.data.IterableDataset):
         return ""
-    dataset.__class__ = _with_another(type(dataset), index, other)
-    return REPLACED
+    dataset.__class__ = _with_others(type(dataset), sources)
+    return how
 
 
 def _change(tensors: list[torch.Tensor], row: int, other: int, kind: str) -> tuple[str, Callable[[torch.Tensor], None]]:
@@ -129,15 +158,15 @@ def _labels(one: torch.Tensor) -> bool:
     return not one.is_floating_point() and not one.is_complex() and one.dim() == 1
 
 
-def _with_another(owner: type, index: int, other: int) -> type:
-    """A class whose objects have one record in the place of another."""
+def _with_others(owner: type, sources: Mapping[int, int]) -> type:
+    """A class whose objects have other records in the places of some."""
 
     class Changed(owner):  # type: ignore[misc]
         def __getitem__(self, key: Any) -> Any:
-            return super().__getitem__(other if _is(key, index) else key)
+            return super().__getitem__(_source(key, sources))
 
         def __getitems__(self, keys: Any) -> Any:
-            wanted = [other if _is(key, index) else key for key in keys]
+            wanted = [_source(key, sources) for key in keys]
             if hasattr(owner, "__getitems__"):
                 return super().__getitems__(wanted)
             return [super(Changed, self).__getitem__(key) for key in wanted]
@@ -146,11 +175,11 @@ def _with_another(owner: type, index: int, other: int) -> type:
     return Changed
 
 
-def _is(key: Any, index: int) -> bool:
+def _source(key: Any, sources: Mapping[int, int]) -> Any:
     try:
-        return int(key) == index
+        return sources.get(int(key), key)
     except (TypeError, ValueError):
-        return False
+        return key
 
 
 def _mapped(batch: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:

@@ -5,6 +5,7 @@ This begins with the interpreter, before numpy or torch draws anything, so it im
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -18,6 +19,8 @@ _LIBRARY = os.path.dirname(os.__file__)
 _HANDED_ON = ("random", "secrets", "numpy")
 # Workers shake hands as often as it happens; coins and canaries are no part of the script.
 _APART = ("multiprocessing.", "epsilometer.watching.training", "epsilometer.watching.collect")
+_DRAWS = ("random", "randint", "randrange", "getrandbits", "choice", "choices", "uniform")
+_NAMING = ("rich", "tqdm", "uuid", "tempfile")  # they want names for things
 _CALLS = 10_000  # of the clock before the first step; a loop that waits for it must come to its end
 
 
@@ -30,9 +33,10 @@ class Entropy:
         self._system = os.urandom
 
     def urandom(self, size: int) -> bytes:
-        if _asker().startswith(_APART):
+        asker = _asker()
+        if asker.startswith(_APART):
             return self._system(size)
-        self.calls += not importing()
+        self.calls += asker.partition(".")[0] not in _NAMING and not importing()
         found = b""
         while len(found) < size:
             self._blocks += 1
@@ -110,6 +114,7 @@ def begin(directory: str) -> None:
     os.urandom = entropy.urandom
     random._urandom = entropy.urandom  # type: ignore[attr-defined]
     _seed_without_the_system(entropy)
+    _let_packages_draw_apart()
     CLOCK = clock = Clock(1_700_000_000 + int.from_bytes(entropy.urandom(3), "big"))
     time.time, time.time_ns = clock.time, clock.time_ns
 
@@ -126,6 +131,24 @@ def _seed_without_the_system(entropy: Entropy) -> None:
     random.Random.seed = seed  # type: ignore[method-assign]
     random.seed = random._inst.seed
     random.seed()
+
+
+def _let_packages_draw_apart() -> None:
+    """Some draw from Python's generator while they are imported, or for names of things on the screen: that is no draw
+    of the script's."""
+    others = random.Random(0)
+
+    def parted(original: Any, apart: Any) -> Any:
+        @functools.wraps(original)
+        def draw(*arguments: Any, **named: Any) -> Any:
+            name = str(sys._getframe(1).f_globals.get("__name__", ""))
+            of_package = name.partition(".")[0] in _NAMING or importing()
+            return (apart if of_package else original)(*arguments, **named)
+
+        return draw
+
+    for name in _DRAWS:
+        setattr(random, name, parted(getattr(random, name), getattr(others, name)))
 
 
 def urandom(size: int) -> bytes:

@@ -70,19 +70,25 @@ def _arrays(path: Path) -> dict[str, Any] | None:
         if path.suffix != ".safetensors" and zipfile.is_zipfile(path):
             import torch
 
-            return dict(_tensors(torch.load(path, map_location="cpu", weights_only=True), ""))
+            return dict(tensors_of(torch.load(path, map_location="cpu", weights_only=True), ""))
     return None
 
 
-def _tensors(found: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Scalars are figures for people, such as the last loss: no part of a model."""
+def tensors_of(found: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """All arrays in it, by name. Scalars are figures for people, such as the last loss: no part of a model."""
     import torch
 
-    if isinstance(found, torch.Tensor):
-        yield name, found.detach().to(torch.float64 if found.is_floating_point() else found.dtype).numpy()
+    if isinstance(found, torch.nn.Module):
+        for part, tensor in (*found.named_parameters(), *found.named_buffers()):
+            yield from tensors_of(tensor, f"{name}.{part}" if name else part)
+    elif isinstance(found, torch.Tensor):
+        along = {f"{name}.{key}": value for key, value in vars(found).items() if isinstance(value, torch.Tensor)}
+        for full, tensor in {name: found, **along}.items():
+            wide = torch.float64 if tensor.is_floating_point() else tensor.dtype
+            yield full, tensor.detach().cpu().to(wide).numpy()
     elif isinstance(found, Mapping):
         for key, value in found.items():
-            yield from _tensors(value, f"{name}.{key}" if name else str(key))
+            yield from tensors_of(value, f"{name}.{key}" if name else str(key))
     elif isinstance(found, list | tuple):
         for at, value in enumerate(found):
-            yield from _tensors(value, f"{name}[{at}]")
+            yield from tensors_of(value, f"{name}[{at}]")

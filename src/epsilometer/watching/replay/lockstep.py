@@ -11,8 +11,8 @@ import json
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,12 +20,25 @@ import numpy as np
 import torch
 
 from epsilometer.watching.replay import entropy, randomness, readers
+from epsilometer.watching.replay.around import Around
 from epsilometer.watching.replay.before import noise_before
 from epsilometer.watching.replay.changes import changed_batch, names_of
 from epsilometer.watching.replay.channel import Follow, Lead
 from epsilometer.watching.replay.compared import Difference, differences, distance
 from epsilometer.watching.replay.control import Gone
-from epsilometer.watching.replay.roles import FIXED, HUGE, LABEL, LEFT_OUT, LINES, NOISE, READ, REPLACED, ROTATING
+from epsilometer.watching.replay.data import TrainingData
+from epsilometer.watching.replay.roles import (
+    FIXED,
+    HUGE,
+    LABEL,
+    LEFT_OUT,
+    LINES,
+    NOISE,
+    OTHERS,
+    READ,
+    REPLACED,
+    ROTATING,
+)
 from epsilometer.watching.settings import Replaying
 
 _BEFORE, _BETWEEN, _BATCH = "before", "between", "batch"
@@ -72,6 +85,10 @@ class Trained(ABC):
     def norms(self) -> list[float] | None:
         """Of every record's gradient before clipping, where they are there."""
 
+    def records(self) -> int | None:
+        """How many gradients were clipped last, if that is known."""
+        return None
+
 
 class Lockstep:
     """Of this process."""
@@ -87,6 +104,7 @@ class Lockstep:
         self._lines = os.open(meeting / f"{replaying.run}.{LINES}", flags, 0o600)
         self._write({"pid": os.getpid()})
         self._trainings: list[Trained] = []
+        self.around = Around()
         self._phase, self._expected = _BEFORE, randomness.name_of_states()
         self._drew = self._early = False  # the script, by itself: between steps at any time; in this batch
         self._after_batch = ""
@@ -99,6 +117,7 @@ class Lockstep:
         self._at_sum: dict[str, Any] = {}
         self._requested = False  # by a loader, ever
         self.over = False
+        self._apart = False  # something of ours goes on
 
     @property
     def active(self) -> bool:
@@ -117,24 +136,33 @@ class Lockstep:
             self._end(why)
             return None
 
-    def begin(self, training: Trained, change: Callable[[np.random.Generator, int], str]) -> None:
-        """A training was made private; `change` changes a record of its data for good, and says how."""
+    def begin(self, training: Trained, data: TrainingData) -> None:
+        """A training was made private, on this data."""
+        number = training.number
         if not self._trainings:
             self._write({"noise before": noise_before()})
         self._trainings.append(training)
-        self._steps[training.number] = 0
+        self._steps[number] = 0
         if self._lead:
-            self._write({"training": training.number})
+            self._write({"training": number, "marks": data.marks()})
         if self.role == READ:
-            self._write({"training": training.number, "changed": "".join(readers.CHANGED)})
+            self._write({"training": number, "changed": "".join(readers.CHANGED), "marks": data.marks()})
         if self.role == FIXED:
-            self._write({"training": training.number, "changed": change(self.draw, self.number)})
+            self._write({"training": number, "changed": data.change(self.draw, self.number)})
+        if self.role == OTHERS:
+            self._write({"training": number, "changed": data.change_all(self.draw)})
         self.look()
+
+    def saved(self, number: int, arrays: dict[str, str]) -> None:
+        """The script has written these arrays, of which there are digests."""
+        self._write({"save": number, "arrays": arrays})
 
     # Where the script is
 
     def look(self) -> None:
         """At random numbers that the script has drawn by itself since the last look."""
+        if self._apart:
+            return
         now = randomness.name_of_states()
         if not randomness.followed():
             self._drew = True
@@ -147,7 +175,18 @@ class Lockstep:
 
     def settle(self) -> None:
         """What was drawn since the last look is no draw of the script's own."""
+        if self._apart:
+            return
         self._expected = randomness.name_of_states()
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """What is drawn meanwhile is put back, and no draw of the script's."""
+        self._apart = True
+        try:
+            yield
+        finally:
+            self._apart = False
 
     def request(self) -> None:
         """A training's loader is asked for a batch."""
@@ -165,6 +204,8 @@ class Lockstep:
 
     def forward(self, coarse: bool) -> None:
         """A model begins to train on a batch; where there is no loader, this is when the step begins."""
+        if self._apart:
+            return
         self._coarse = self._coarse or coarse
         if not self._requested:
             self._ask()
@@ -197,6 +238,7 @@ class Lockstep:
             "clip": training.clip_norm(),
             "numbers": training.numbers(),
             "norms": training.norms() if self._early else None,
+            "records": training.records(),
         }
         sums = training.sums()
         self._sums = {name: one.detach().clone() for name, one in sums.items()}
@@ -274,7 +316,8 @@ class Lockstep:
         if self._lead:
             self._write({"training": training.number, "end": steps})
             self._lead.wait()
-            self._lead.publish(training.state(), {"training": training.number, "final": steps, "drew": self._drew})
+            left = training.state() | self.around.state()
+            self._lead.publish(left, {"training": training.number, "final": steps, "drew": self._drew})
             return
         assert self._follow
         line: dict[str, Any] = {"training": training.number, "end": steps}
@@ -287,7 +330,7 @@ class Lockstep:
             self._write({**line, "fewer": True})
             self._end("")
             return
-        found = differences(tensors, training.state())
+        found = differences(tensors, training.state() | self.around.state())
         self._write({**line, "differs": [one.packed() for one in found], "drew": self._drew or said["drew"]})
         self._follow.done()
 
@@ -307,6 +350,8 @@ class Lockstep:
             self._write({**line, "more": True})
             self._leave("")
         parted, reached = self._parted(training, said)
+        if parted:
+            line["skips"] = self._skips(said)
         size = sum(len(one) for one in said["rows"])
         line |= {"kind": self._kind, "reached": reached, "size": size, "parted": parted}
         line["drew"] = self._drew or said["drew"]
@@ -318,6 +363,7 @@ class Lockstep:
         found = _numbers(said["numbers"], self._at_sum["numbers"])
         own = training.state()
         found += differences({name: one for name, one in tensors.items() if _lasting(name)}, own)
+        line |= {"batches": len(said["rows"]), "chose": self._chose(said)}
         mixed = _share(said["norms"], self._at_sum["norms"]) if self._early or said["early"] else 0.0
         line |= {"delta": delta / said["clip"], "tensor": where, "mixed": mixed > _ALL}
         self._write({**line, "differs": [one.packed() for one in found]})
@@ -352,6 +398,22 @@ class Lockstep:
         if self.role in (NOISE, ROTATING):  # as they were before the change
             return ("other batches", None) if reached else ("", int(bool(self._kind)))
         return "", reached if pairs else None
+
+    def _skips(self, said: Any) -> bool:
+        """Did either run take no step on batches on which the other did, though nothing was drawn that may be noise?"""
+        theirs, own = said["rows"], self._at_sum["rows"]
+        if len(theirs) == len(own) or not theirs or not own or said["early"] or self._early:
+            return False
+        pairs = list(zip(theirs, own, strict=False))
+        if [len(one) for one, _ in pairs] != [len(other) for _, other in pairs]:
+            return False
+        most = max(len(one) for one, _ in pairs) if self.role in (OTHERS, READ) else 1
+        return all(sum(a != b for a, b in zip(one, other, strict=True)) <= most for one, other in pairs)
+
+    def _chose(self, said: Any) -> bool:
+        """Were gradients clipped of another number of records, though both runs have drawn the same batches?"""
+        theirs, own = said["records"], self._at_sum["records"]
+        return self._kind != LEFT_OUT and None not in (theirs, own) and theirs != own
 
     def _write(self, line: dict[str, Any]) -> None:
         os.write(self._lines, json.dumps(line).encode() + b"\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +15,8 @@ from epsilometer.errors import MALFORMED
 from epsilometer.watching.facts import Facts, MovedSums, Replay, Unlike
 from epsilometer.watching.recording import SUFFIX, Reader, Told, Writer
 from epsilometer.watching.replay.files import unlike
-from epsilometer.watching.replay.roles import BOUNDS, FIXED, LEFT_OUT, LINES, NOISE, PLACEHOLDER, READ
+from epsilometer.watching.replay.marks import reached
+from epsilometer.watching.replay.roles import BOUNDS, COPY, FIXED, LEFT_OUT, LINES, NOISE, OTHERS, PLACEHOLDER, READ
 from epsilometer.watching.settings import Replaying
 
 Line = dict[str, Any]
@@ -24,6 +26,8 @@ _ROUNDING = 1e-6  # of the larger number: what single precision may lose
 _SLACK = 2e-3  # clip norms: as much is rounding
 _RESIZED = 0.05  # clip norms: of a batch with one record less, which may be added up in another way
 _MOVED = 1e-5  # clip norms: less is no trace of a record
+# Numbers that scripts note for people beside a model.
+_FIGURE = re.compile(r"(loss|acc|score|metric|eps|auc|f1|err|perplex|grad_?norm|time|best|history)[^.]*$")
 _NOT_FOLLOWED = "replays follow Opacus trainings of the first process that makes one private"
 _COPIES = 8  # of a record in one batch: more are no copies
 _STATE = ("weights", "state of the optimizer", "clip norm")  # of what the next sum is made
@@ -41,6 +45,7 @@ def tell(
     lines = {run.run: list(_lines(meeting / f"{run.run}.{LINES}")) for run in runs}
     process = next((line["pid"] for line in lines[0] if "pid" in line), None)
     followed = {line["training"] for line in lines[0] if "training" in line}
+    taken = sum(line["end"] for line in lines[0] if "end" in line)
     for path in sorted(recordings.glob(f"*{SUFFIX}")):
         first = path.name.startswith(f"{process}-")
         for training, told in _told(path, followed if first else set()).items():
@@ -49,10 +54,17 @@ def tell(
                     run: [one for one in said if one.get("training", training) == training]
                     for run, said in lines.items()
                 }
-                found = replace(told, replay=replay_of(runs, of, written, codes))
+                found = replace(told, replay=replay_of(runs, of, written, codes, _not_followed(told, taken)))
             else:
                 found = replace(told, troubles={**told.troubles, "replay": _NOT_FOLLOWED})
             Writer(path).take(Told(training, found))
+
+
+def _not_followed(told: Facts, taken: int) -> int:
+    """Private steps that were accounted for, and of which no run in lockstep knows: their gradients are not the
+    reference's, and what is made of them is other in every run."""
+    accounted = told.accounted.total if told.accounted is not None and told.accounted.total is not None else taken
+    return max(accounted - taken, 0)
 
 
 def _told(path: Path, others: Iterable[int]) -> dict[int, Facts]:
@@ -68,9 +80,11 @@ def replay_of(
     lines: Mapping[int, Sequence[Line]],
     written: Mapping[int, Mapping[str, Path]] | None = None,
     codes: Mapping[int, int] | None = None,
+    not_followed: int = 0,
 ) -> Replay:
-    """Of one training; of every run, what it has written and how it ended."""
-    merge = _Merge(runs, lines, codes or {})
+    """Of one training; of every run, what it has written and how it ended; and how many steps it does not know."""
+    merge = _Merge(runs, lines, codes or {}, not_followed)
+    merge.compare_saves(runs, lines)
     merge.compare_files(written or {})
     return merge.replay()
 
@@ -79,16 +93,22 @@ class _Merge:
     """What every neighbour's lines say, as far as the run with other noise lets them."""
 
     def __init__(
-        self, runs: Sequence[Replaying], lines: Mapping[int, Sequence[Line]], codes: Mapping[int, int]
+        self,
+        runs: Sequence[Replaying],
+        lines: Mapping[int, Sequence[Line]],
+        codes: Mapping[int, int],
+        not_followed: int,
     ) -> None:
         self._codes = codes
         self.untested: list[str] = []
         self.sums: dict[str, MovedSums] = {}
         self.states: dict[str, Unlike] = {}
         self.others: Unlike | None = None
+        self.chosen: Unlike | None = None
         self.ends: list[str] = []
         self.compared = self.absent = self.records = self.files_compared = 0
         self.files: list[str] = []
+        self.figures: list[str] = []
         self._complete: list[int] = []  # neighbours that came to their end in step with the reference
         reference = lines[0]
         self._ended = any("end" in line for line in reference)
@@ -98,10 +118,13 @@ class _Merge:
         self._noise_before = any(line.get("noise before") for one in lines.values() for line in one)
         self._before = any(run.role in (READ, PLACEHOLDER) for run in runs)
         self._noise = next(run.run for run in runs if run.role == NOISE)
+        self._marks = _marks(reference)
+        self._elsewhere: set[int] = set()  # runs whose changed record is not in the data
         self._study(lines[self._noise])
-        if failed:
-            self._end = 0
-            self.untested = [f"nothing: {failed[0]}"]
+        if failed or not_followed or not self.steps:
+            self._end, self._last = 0, False
+            why = f"{not_followed} private steps were not followed" if not_followed else "no private step was followed"
+            self.untested = [f"nothing: {failed[0] if failed else why}"]
         self.neighbours: list[str] = []
         for run in runs:
             if run.run and run.role != NOISE:
@@ -142,35 +165,83 @@ class _Merge:
         return any("differs" in line and "end" in line and not line["drew"] and not line["differs"] for line in lines)
 
     def _take(self, run: Replaying, lines: Sequence[Line]) -> None:
-        name, judged = _name(run, lines), 0
+        name = _name(run, lines)
         self.neighbours.append(name)
-        if run.role == READ and not any(line.get("changed") for line in lines):
-            self.untested.append(f"{name}: no reader that is known returned a table to change")
+        why = self._not_compared(run, lines)
+        if why:
+            self._elsewhere.add(run.run)
+            self.untested.append(f"{name}: {why}")
             return
-        if run.role in (PLACEHOLDER, READ) and self._noise_before:
-            self.untested.append(
-                f"{name}: the script draws random numbers before its training, which may be noise for what the "
-                "neighbour changes there"
-            )
-            return
+        judged = sum(self._step(line, name, run) for line in lines if "step" in line)
         for line in lines:
-            if "step" in line and self._begin <= line["step"] <= self._end and "delta" in line and not line["drew"]:
-                judged += 1
-                self._sum(line, name, run)
-                self._state(line, line["step"], name)
-            elif "differs" in line and "end" in line and self._last and not line["drew"]:
-                self._complete.append(run.run)
-                self._state(line, line["end"], name)
-            elif line.get("fewer") and self._codes.get(run.run) != self._codes.get(0):
-                self.untested.append(f"{name}: it ended with exit code {self._codes.get(run.run)}")
-            elif (line.get("fewer") or line.get("more")) and self._last:
-                many = line.get("end", line.get("step", 0))
-                self.ends.append(f"{name}: {many}{' or more' if line.get('more') else ''} steps, not {self.steps}")
+            if "end" in line:
+                self._at_end(line, name, run)
+        if run.role == OTHERS:  # it looks further where it can: nothing rests on it
+            return
         self.compared += judged
         expected = min(self._end, self.steps)
         if judged < expected - self._begin + 1 and not any(line.get("fewer") for line in lines):
             why = next(filter(None, (_left(line) for line in lines)), "it drew random numbers, or ended early")
             self.untested.append(f"{name}: steps {judged + self._begin} to {expected}: {why}")
+
+    def _not_compared(self, run: Replaying, lines: Sequence[Line]) -> str:
+        """Why a run tells nothing; empty if it does."""
+        if run.role == READ and not any(line.get("changed") for line in lines):
+            return "no reader that is known returned a table to change"
+        if run.role == READ and reached(self._marks, _marks(lines)) is False:
+            return "that record is not in the data of the training"
+        if run.role in (PLACEHOLDER, READ) and self._noise_before:
+            return "the script draws random numbers before its training, which may be noise for what it changes there"
+        return ""
+
+    def _step(self, line: Line, name: str, run: Replaying) -> bool:
+        """Was it compared?"""
+        if line.get("more") and self._last:
+            self.ends.append(f"{name}: {line['step']} or more steps, not {self.steps}")
+        if not self._begin <= line["step"] <= self._end or line.get("drew", True):
+            return False
+        if line.get("skips"):
+            self.ends.append(f"{name}: no step on a batch before step {line['step']}")
+        if "delta" not in line:
+            return False
+        if run.role != OTHERS:
+            self._sum(line, name, run)
+        self._state(line, line["step"], name)
+        return True
+
+    def _at_end(self, line: Line, name: str, run: Replaying) -> None:
+        if not self._last:
+            return
+        if "differs" in line and not line["drew"]:
+            self._complete.append(run.run)
+            found = line["differs"]
+            if any(what.startswith(COPY) and ", weights " in what for what, _ in found):  # trained in another way
+                found = [one for one in found if not one[0].startswith(COPY)]
+            self._state({**line, "differs": found}, line["end"], name)
+        elif line.get("fewer") and self._codes.get(run.run) == self._codes.get(0):
+            self.ends.append(f"{name}: {line['end']} steps, not {self.steps}")
+        elif line.get("fewer") and run.role != OTHERS:
+            self.untested.append(f"{name}: it ended with exit code {self._codes.get(run.run)}")
+
+    def compare_saves(self, runs: Sequence[Replaying], lines: Mapping[int, Sequence[Line]]) -> None:
+        """Arrays that `torch.save` wrote, wherever it did, if they are the same with other noise."""
+        if not self._last:
+            return
+        own, noise = (_saves(lines[run]) for run in (0, self._noise))
+        others = [_saves(lines[run.run]) for run in runs if run.run not in self._elsewhere]
+        for number, arrays in own.items():
+            fixed = sorted(name for name, digest in arrays.items() if noise.get(number, {}).get(name) == digest)
+            self.files_compared += bool(fixed)
+            found = [one[number] for one in others if number in one]
+            unlike = [name for name in fixed if any(one.get(name) != arrays[name] for one in found)]
+            figures = [name for name in unlike if _FIGURE.search(name.lower())]
+            told = f"what torch.save wrote as number {number}"
+            self.files += [f"{told} ({name or 'a tensor'})" for name in unlike if name not in figures][:1]
+            self.figures += [f"{told} ({name})" for name in figures][:1]
+        for run in runs:
+            many = len(_saves(lines[run.run]))
+            if run.run in self._complete and len(own) == len(noise) != many:
+                self.files.append(f"what torch.save wrote ({many} times, not {len(own)})")
 
     def compare_files(self, written: Mapping[int, Mapping[str, Path]]) -> None:
         """Only where the run with other noise came to its end and wrote the same."""
@@ -189,6 +260,10 @@ class _Merge:
     def _sum(self, line: Line, name: str, run: Replaying) -> None:
         if any(what.startswith(_STATE) for what, size in line["differs"] if size > self._ulp):
             return  # it is a sum at other weights
+        if line.get("chose"):
+            self.chosen = _first(self.chosen, Unlike("batch", "", line["step"], 1.0, 1, name))
+        if self.chosen is not None and line.get("batches", 1) > 1:
+            return  # perhaps it is a sum over another one
         reached, delta = line["reached"], line["delta"]
         self.records += bool(line["kind"])
         if reached == 0 or _all_others(line):
@@ -230,7 +305,7 @@ class _Merge:
         return Replay(
             self.steps, self.neighbours, self.records, self.compared, list(self.sums.values()), self.absent,
             self.others, states, self.ends, self.files, self.files_compared, _TIMES * self._tolerance, self.untested,
-            self._before,
+            self._before, self.chosen, self.figures,
         )  # fmt: skip
 
 
@@ -255,6 +330,8 @@ def _name(run: Replaying, lines: Sequence[Line]) -> str:
     changed = next((line["changed"] for line in lines if line.get("changed")), "")
     if run.role == FIXED:
         return f"neighbour {run.number} (a record of the data set {changed})" if changed else f"neighbour {run.number}"
+    if run.role == OTHERS:
+        return "all records of the data set others"
     if run.role == PLACEHOLDER:
         return f"neighbour {run.number} (of the command)"
     if run.role == READ:
@@ -262,6 +339,14 @@ def _name(run: Replaying, lines: Sequence[Line]) -> str:
             f"neighbour {run.number} (a record {changed})" if changed else f"neighbour {run.number} (of what is read)"
         )
     return "another record of every batch"
+
+
+def _marks(lines: Iterable[Line]) -> str:
+    return next((line["marks"] for line in lines if "marks" in line), "")
+
+
+def _saves(lines: Iterable[Line]) -> dict[int, dict[str, str]]:
+    return {line["save"]: line["arrays"] for line in lines if "save" in line}
 
 
 def _left(line: Line) -> str:

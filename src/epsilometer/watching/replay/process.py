@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from epsilometer.watching.ending import at_end
+from epsilometer.watching.replay import saves
 from epsilometer.watching.replay.before import look_on
 from epsilometer.watching.replay.loaders import Loaders, before_forward
 from epsilometer.watching.replay.lockstep import Lockstep
@@ -28,6 +29,7 @@ def present(replaying: Replaying) -> tuple[Lockstep, Loaders] | None:
         look_on(partial(lockstep.guarded, lockstep.look), partial(lockstep.guarded, lockstep.settle))
         loaders = Loaders(lockstep)
         loaders.attach()
+        saves.attach(lockstep)
         at_end(lockstep.finish)
         _PRESENT.append((lockstep, loaders))
     return _PRESENT[0]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,8 @@ READERS = {
     "pandas": ("read_csv", "read_table", "read_parquet", "read_feather", "read_json", "read_excel"),
     "sklearn.datasets": (
         "load_breast_cancer", "load_diabetes", "load_digits", "load_iris", "load_wine", "fetch_california_housing",
-        "fetch_covtype", "fetch_openml",
+        "fetch_covtype", "fetch_openml", "make_blobs", "make_circles", "make_classification", "make_moons",
+        "make_regression",
     ),
 }  # fmt: skip
 _LEAST = 20  # records: a smaller table is no data set
@@ -27,21 +30,31 @@ class _Reading:
 
 
 def attach(module: Any, _: Any) -> None:
-    """Readers of a module that was imported."""
+    """Readers of a module that was imported: one record is changed in what the first of them returns."""
+    _attach(module, changes=True)
+
+
+def follow(module: Any, _: Any) -> None:
+    """The same in runs in which they return what they read."""
+    _attach(module, changes=False)
+
+
+def _attach(module: Any, *, changes: bool) -> None:
     for name in READERS[module.__name__]:
         if hasattr(module, name):
-            setattr(module, name, _changing(getattr(module, name), f"{module.__name__}.{name}"))
+            setattr(module, name, _around(getattr(module, name), f"{module.__name__}.{name}", changes=changes))
 
 
-def _changing(read: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _around(read: Callable[..., Any], name: str, *, changes: bool) -> Callable[..., Any]:
     @functools.wraps(read)
     def call(*arguments: Any, **named: Any) -> Any:
         _Reading.depth += 1
         try:
-            found = read(*arguments, **named)
+            with innocent():
+                found = read(*arguments, **named)
         finally:
             _Reading.depth -= 1
-        if CHANGED or _Reading.depth:
+        if CHANGED or _Reading.depth or not changes:
             return found
         table, size = changed_table(found)
         if size:
@@ -49,6 +62,12 @@ def _changing(read: Callable[..., Any], name: str) -> Callable[..., Any]:
         return table
 
     return call
+
+
+def innocent() -> AbstractContextManager[None]:
+    """What a reader draws makes up data or chooses some: no noise."""
+    before = sys.modules.get("epsilometer.watching.replay.before")  # it is there once torch is
+    return before.BEFORE[0].apart() if before is not None and before.BEFORE else nullcontext()
 
 
 def changed_table(found: Any) -> tuple[Any, int]:

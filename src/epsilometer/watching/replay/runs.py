@@ -24,7 +24,7 @@ from epsilometer.watching.replay.control import ENDED, Control, create
 from epsilometer.watching.replay.copies import command_in, private_place, variables
 from epsilometer.watching.replay.files import Written
 from epsilometer.watching.replay.merge import tell
-from epsilometer.watching.replay.roles import FIXED, NOISE, PLACEHOLDER, READ, REFERENCE, ROTATING
+from epsilometer.watching.replay.roles import FIXED, NOISE, OTHERS, PLACEHOLDER, READ, REFERENCE, ROTATING
 from epsilometer.watching.settings import MODEL, Replaying, Settings
 
 MOST = 16  # neighbours
@@ -151,7 +151,7 @@ def _runs(command: Sequence[str], neighbours: int, root: Path, meeting: Path, ou
     # Of the tool's own choice every second one is changed where it is read.
     kinds = [PLACEHOLDER] * neighbours if named else [FIXED if at % 2 == 0 else READ for at in range(neighbours)]
     fixed = [(kind, number) for number, kind in enumerate(kinds, 1)]
-    roles = [(REFERENCE, 0), (NOISE, 0), (ROTATING, 0), *fixed]
+    roles = [(REFERENCE, 0), (NOISE, 0), (ROTATING, 0), (OTHERS, 0), *fixed]
     salt, hash_seed = secrets.token_hex(16), secrets.randbelow(2**32)
     runs = []
     for run, (role, number) in enumerate(roles):

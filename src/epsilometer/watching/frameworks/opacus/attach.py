@@ -14,6 +14,7 @@ from typing import Any
 
 from epsilometer.watching.collect.randomness import give_other_seeds
 from epsilometer.watching.frameworks.opacus.privatizer import OpacusPrivatizer
+from epsilometer.watching.frameworks.opacus.spending import whose
 from epsilometer.watching.frameworks.opacus.support import ghost_clipping, is_ghost
 from epsilometer.watching.settings import Replaying
 from epsilometer.watching.training import Trainings
@@ -21,9 +22,10 @@ from epsilometer.watching.training import Trainings
 _WATCHED: weakref.WeakKeyDictionary[Any, OpacusPrivatizer] = (
     weakref.WeakKeyDictionary()
 )  # by optimizer, or ghost module
-_STRANGERS: list[Callable[[Any], None]] = []  # who is told of steps of optimizers that nobody watches
+_STRANGERS: list[_Strangers] = []  # who is told of steps of optimizers that nobody watches
 _MARK = "_epsilometer"
 _TARGETS = ("target_epsilon", "target_delta")
+_ASKED: dict[float, dict[str, Any]] = {}  # noise multipliers that a script has found for a target
 
 
 def attach(engine_module: Any, trainings: Trainings) -> None:
@@ -35,7 +37,6 @@ def attach(engine_module: Any, trainings: Trainings) -> None:
         from opacus.optimizers import DPOptimizer
 
         _wrap(DPOptimizer, "pre_step", OpacusPrivatizer.pre_step)
-        _STRANGERS.append(_Stranger(trainings).seen)
 
 
 def watch_engine(owner: Any, trainings: Trainings) -> None:
@@ -48,13 +49,16 @@ def watch_engine(owner: Any, trainings: Trainings) -> None:
     def make_private(*arguments: Any, **given: Any) -> Any:
         made = original(*arguments, **given)
         try:
-            _made_private(trainings, arguments[0] if of_class else owner, made, {**given, **targets})
+            asked = targets or _ASKED.get(given.get("noise_multiplier", 0.0), {})
+            _made_private(trainings, arguments[0] if of_class else owner, made, {**given, **asked})
         except Exception as error:
             trainings.failed("make_private", error)
         return made
 
     owner.make_private = make_private
+    _STRANGERS.append(_Strangers(trainings, tells=of_class))
     _note_targets(owner, targets)
+    _note_noise_for_targets()
 
 
 def privatizer_of(optimizer: Any, trainings: Trainings) -> OpacusPrivatizer | None:
@@ -80,11 +84,35 @@ def _note_targets(owner: Any, targets: dict[str, Any]) -> None:
     owner.make_private_with_epsilon = make_private_with_epsilon
 
 
+def _note_noise_for_targets() -> None:
+    """A script may find its noise by itself."""
+    with suppress(ImportError, AttributeError):
+        from opacus.accountants import utils
+
+        original = utils.get_noise_multiplier
+        if hasattr(original, _MARK):
+            return
+
+        @functools.wraps(original)
+        def get_noise_multiplier(*arguments: Any, **named: Any) -> Any:
+            found = original(*arguments, **named)
+            with suppress(Exception):
+                _ASKED[float(found)] = {name: float(named[name]) for name in _TARGETS}
+            return found
+
+        setattr(get_noise_multiplier, _MARK, True)
+        utils.get_noise_multiplier = get_noise_multiplier
+
+
 def _made_private(trainings: Trainings, engine: Any, made: tuple[Any, ...], given: dict[str, Any]) -> None:
-    module, optimizer, loader = made[0], made[1], made[-1]
-    if optimizer in _WATCHED:
+    if made[1] in _WATCHED:
         trainings.not_audited("this training is being watched already")
         return
+    _watch(trainings, engine, made, given)
+
+
+def _watch(trainings: Trainings, engine: Any, made: tuple[Any, ...], given: dict[str, Any]) -> None:
+    module, optimizer, loader = made[0], made[1], made[-1]
     privatizer = OpacusPrivatizer(engine, module, optimizer, loader, given, trainings.settings)
     privatizer.training = trainings.begin(privatizer)
     if trainings.settings.replaying is not None:
@@ -106,17 +134,27 @@ def _replayed(replaying: Replaying, number: int, made: tuple[Any, ...], given: d
     return replayed(replaying, number, made[0], made[1], made[-1], dataset)
 
 
-class _Stranger:
-    """Says once that a private optimizer takes steps which no engine under watch has made."""
+class _Strangers:
+    """Private optimizers that no engine under watch has made. One with parameters of a training is watched from its
+    first step on, as if the engine of that training had made it; of others it is said once that there are any."""
 
-    def __init__(self, trainings: Trainings) -> None:
-        self._trainings, self._said = trainings, False
+    def __init__(self, trainings: Trainings, *, tells: bool) -> None:
+        self._trainings, self._tells, self._said = trainings, tells, False
 
-    def seen(self, optimizer: Any) -> None:
-        if not self._said and type(optimizer).__module__.startswith("opacus"):
+    def steps(self, optimizer: Any) -> OpacusPrivatizer | None:
+        """It is about to take one: who watches it?"""
+        known = whose(optimizer)
+        if known is not None:
+            own = {"noise_multiplier": optimizer.noise_multiplier, "max_grad_norm": optimizer.max_grad_norm}
+            _watch(self._trainings, known.engine, (known.module, optimizer, known.loader), {**known.settings, **own})
+        elif self._tells and not self._said and type(optimizer).__module__.startswith("opacus"):
             self._said = True
-            made = f"a {type(optimizer).__name__} that make_private did not return"
-            self._trainings.not_audited(f"{made} takes steps, which are not watched")
+            name = f"a {type(optimizer).__name__} that make_private did not return"
+            self._trainings.not_audited(f"{name} takes steps, which are not watched")
+        return _WATCHED.get(optimizer)
+
+    def failed(self, error: Exception) -> None:
+        self._trainings.failed("a private optimizer", error)
 
 
 @contextmanager
@@ -144,6 +182,15 @@ def _through(
     return around(privatizer, optimizer, functools.partial(method, *arguments, **named))
 
 
+def _stranger(optimizer: Any) -> OpacusPrivatizer | None:
+    for strangers in _STRANGERS[-1:]:
+        try:
+            return strangers.steps(optimizer)
+        except Exception as error:
+            strangers.failed(error)
+    return None
+
+
 def _followed(optimizer: Any) -> dict[str, Callable[..., Any]]:
     """Methods of an optimizer, and who goes around them."""
     clips = "accumulate" if is_ghost(optimizer) else "clip_and_accumulate"
@@ -160,8 +207,8 @@ def _wrap(owner: type, name: str, around: Callable[..., Any]) -> None:
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
         privatizer = _WATCHED.get(self)
         if privatizer is None:
-            if name == "pre_step" and _STRANGERS:
-                _STRANGERS[-1](self)
+            privatizer = _stranger(self) if name == "pre_step" else None
+        if privatizer is None:
             return original(self, *arguments, **named)
         call = functools.partial(original, self, *arguments, **named)
         if name != "pre_step":

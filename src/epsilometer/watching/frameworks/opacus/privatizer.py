@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -97,7 +98,8 @@ class OpacusPrivatizer(Privatizer):
             return original()
         self._inside = True
         try:
-            self.training.tell_now_and_then()  # the step before has come to its end
+            with self.replayed.apart() if self.replayed else nullcontext():
+                self.training.tell_now_and_then()  # the step before has come to its end
             self.training.guarded(self._note_accounted)
             norms = self.records.before_step() if self.records else None
             took = original()

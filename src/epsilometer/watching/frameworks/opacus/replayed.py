@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
-import numpy as np
 import torch
 
 from epsilometer.watching.collect.mixing import plain
-from epsilometer.watching.replay.changes import changed_dataset
+from epsilometer.watching.frameworks.opacus.seen import rows
+from epsilometer.watching.replay.data import TrainingData
 from epsilometer.watching.replay.lockstep import Trained
 from epsilometer.watching.replay.process import present, watch_forward
-from epsilometer.watching.replay.roles import HUGE, LABEL, REPLACED
 from epsilometer.watching.settings import Replaying
 
 _ATTRIBUTES = {
@@ -21,7 +20,6 @@ _ATTRIBUTES = {
     "divisor": "expected_batch_size",
     "noise multiplier": "noise_multiplier",
 }
-_LASTING = (HUGE, REPLACED, LABEL)  # a record that is left out would change who is in which batch
 _COUNTS = ("unclipped_num", "sample_size")
 
 
@@ -30,7 +28,7 @@ class ReplayedOpacus(Trained):
 
     def __init__(self, number: int, module: Any, optimizer: Any) -> None:
         self.number = number
-        self._find_module, self._find_optimizer = weakref.ref(module), weakref.ref(optimizer)
+        self._module, self._optimizer = module, optimizer  # kept, as what is left in the end is compared then
         self._names = {id(p): plain(name) for name, p in module.named_parameters()}
 
     def sums(self) -> dict[str, torch.Tensor]:
@@ -40,9 +38,7 @@ class ReplayedOpacus(Trained):
         return {self._name(p): p.grad for p in self._optimizer.params if p.grad is not None}
 
     def state(self) -> dict[str, torch.Tensor]:
-        module, optimizer = self._find_module(), self._find_optimizer()
-        if module is None or optimizer is None:
-            return {}
+        module, optimizer = self._module, self._optimizer
         found = {f"weights: {plain(name)}": p.detach() for name, p in module.named_parameters()}
         found |= {f"buffers: {plain(name)}": one for name, one in module.named_buffers()}
         for p, kept in optimizer.state.items():
@@ -75,6 +71,9 @@ class ReplayedOpacus(Trained):
     def clip_norm(self) -> float:
         return float(self._optimizer.max_grad_norm)
 
+    def records(self) -> int | None:
+        return rows(self._optimizer)
+
     def norms(self) -> list[float] | None:
         squares: Any = 0.0
         for p in self._optimizer.params:
@@ -84,12 +83,6 @@ class ReplayedOpacus(Trained):
                 return None
             squares = squares + torch.cat([one.reshape(len(one), -1).square().sum(1) for one in samples])
         return torch.as_tensor(squares).sqrt().tolist() if isinstance(squares, torch.Tensor) else None
-
-    @property
-    def _optimizer(self) -> Any:
-        found = self._find_optimizer()
-        assert found is not None
-        return found
 
     def _name(self, parameter: Any) -> str:
         return self._names.get(id(parameter)) or self._names.setdefault(id(parameter), f"tensor {len(self._names)}")
@@ -116,12 +109,8 @@ def replayed(replaying: Replaying, number: int, module: Any, optimizer: Any, loa
     training = ReplayedOpacus(number, module, optimizer)
     loaders.add(loader)
     watch_forward(module)
-
-    def change(draw: np.random.Generator, which: int) -> str:
-        index, other = (int(i) for i in draw.choice(len(dataset), (which, 2), replace=False)[-1])
-        return changed_dataset(dataset, index, other, _LASTING[(which - 1) % len(_LASTING)])
-
-    lockstep.guarded(lockstep.begin, training, change)
+    lockstep.guarded(lockstep.around.add, module)
+    lockstep.guarded(lockstep.begin, training, TrainingData(dataset))
     return _Hooks(lockstep, training)
 
 
@@ -130,6 +119,11 @@ class _Hooks:
 
     def __init__(self, lockstep: Any, training: ReplayedOpacus) -> None:
         self._lockstep, self._training, self._noised = lockstep, training, False
+
+    def apart(self) -> AbstractContextManager[None]:
+        """Around what is ours."""
+        around: AbstractContextManager[None] = self._lockstep.apart()
+        return around
 
     def summed(self) -> None:
         """Clipping is done, and noise comes next."""

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from epsilometer.noise_sample import NoiseSample
-from epsilometer.watching.collect.batches import DrawnBatches
+from epsilometer.watching.collect.batches import DrawnBatches, sampled_by
+from epsilometer.watching.collect.copies import copies
 from epsilometer.watching.collect.drawn import NoisySum
 from epsilometer.watching.collect.layers import layer_norms
 from epsilometer.watching.collect.seen import SeenTraining
@@ -18,7 +19,7 @@ from epsilometer.watching.facts import Accounted, Clipping, GhostNorms, LayerNor
 from epsilometer.watching.frameworks.opacus.crafted import through_module, through_optimizer
 from epsilometer.watching.frameworks.opacus.shares import SeenShares
 from epsilometer.watching.frameworks.opacus.size import size
-from epsilometer.watching.frameworks.opacus.spending import note, spent_together
+from epsilometer.watching.frameworks.opacus.spending import note, together
 from epsilometer.watching.frameworks.opacus.support import another_mechanism, own_clipping
 
 _RECORDS = 512  # in a crafted batch, at most
@@ -47,7 +48,7 @@ class SeenOpacus(SeenTraining):
         self.clipped_to = 0.0  # in the step under way
         self._pending: list[int] | None = None
         self._last = last_accounted(engine.accountant)
-        note(self)
+        self.number = note(self)
         self._limit = 0.0  # the norm for which the noise of the step under way was made
 
     @property
@@ -60,7 +61,7 @@ class SeenOpacus(SeenTraining):
 
     @property
     def poisson(self) -> bool:
-        return bool(self.settings.get("poisson_sampling", True))
+        return bool(self.settings.get("poisson_sampling", True)) or sampled_by(self.loader)[0]
 
     @property
     def adaptive(self) -> bool:
@@ -132,8 +133,10 @@ class SeenOpacus(SeenTraining):
             **super().parts(),
             "sampling": self._sampling,
             "batches": self.drawn_batches.facts,
+            "copies": lambda: copies(getattr(self.settings.get("data_loader", self.loader), "dataset", None)),
             "accounted": self._accounted,
             "target": self._target,
+            "together": lambda: together(self),
             "clipping": self._clipping,
             "divisors": self.stepping.divisors,
             "between": self.stepping.between,
@@ -180,6 +183,7 @@ class SeenOpacus(SeenTraining):
             _length(self.loader),
             [rows // max(1, self.drawn_batches.times) for rows in self.batch_sizes],
             float(optimizer.expected_batch_size) if divided else None,
+            "" if self.poisson else sampled_by(self.loader)[1],
         )
 
     def _accounted(self) -> Accounted:
@@ -195,6 +199,7 @@ class SeenOpacus(SeenTraining):
             mechanism,
             None if asked is None else float(asked),
             self.adaptive or "target_unclipped_quantile" in self.settings,
+            [] if self.accounted_before else [[float(part) for part in one] for one in accountant.history or ()],
         )
 
     def _target(self) -> Target | str:
@@ -203,8 +208,7 @@ class SeenOpacus(SeenTraining):
             return "no ε was asked for: make_private got a noise multiplier"
         if not self.steps:
             return "no private step was taken"
-        engines, together = spent_together(self, float(delta))
-        return Target(float(wanted), float(delta), float(self.engine.get_epsilon(delta)), engines, together)
+        return Target(float(wanted), float(delta), float(self.engine.get_epsilon(delta)))
 
     def _clipping(self) -> Clipping:
         records = min(max(self.batch_sizes, default=2), _RECORDS)

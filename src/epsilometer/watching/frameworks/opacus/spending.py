@@ -1,39 +1,65 @@
-"""What several engines of one process have spent together: each accountant knows its own steps only."""
+"""Trainings of one process on the same records: each accountant knows its own steps, and what they spend adds up."""
 
 from __future__ import annotations
 
 import weakref
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import torch
+
+from epsilometer.watching.facts import Together
+from epsilometer.watching.replay.changes import names_of
+
 if TYPE_CHECKING:
     from epsilometer.watching.frameworks.opacus.seen import SeenOpacus
 
-_ALL: weakref.WeakSet[Any] = weakref.WeakSet()
+_ALL: weakref.WeakSet[SeenOpacus] = weakref.WeakSet()
 
 
-def note(seen: SeenOpacus) -> None:
-    """One more training."""
+def note(seen: SeenOpacus) -> int:
+    """One more training; its number."""
     _ALL.add(seen)
+    return len(_ALL)
 
 
-def spent_together(seen: SeenOpacus, delta: float) -> tuple[int, float]:
-    """How many engines have trained parameters of this model on this data set, and ε of all their steps."""
-    accountants = {id(one.engine.accountant): one.engine.accountant for one in _ALL if one.steps and _alike(one, seen)}
-    accountants[id(seen.engine.accountant)] = seen.engine.accountant
-    if len(accountants) == 1:
-        return 1, 0.0
-    together = type(seen.engine.accountant)()
-    together.history = [entry for one in accountants.values() for entry in one.history]
-    return len(accountants), float(together.get_epsilon(delta))
+def whose(optimizer: Any) -> SeenOpacus | None:
+    """The training whose parameters a private optimizer has that no engine has made: the latest of several."""
+    parameters = {id(p) for p in optimizer.params}
+    found = [seen for seen in _ALL if parameters and parameters <= {id(p) for p in seen.root.parameters()}]
+    return max(found, key=lambda seen: seen.number, default=None)
 
 
-def _alike(one: SeenOpacus, other: SeenOpacus) -> bool:
-    return _data(one) is _data(other) and bool(_parameters(one) & _parameters(other))
+def together(seen: SeenOpacus) -> Together | str:
+    """This training, and those on some of the same records that other accountants count."""
+    if not seen.steps:
+        return "no private step was taken"
+    alike = [(one, shared) for one in _ALL if one is not seen and one.steps and (shared := _shared(one, seen))]
+    accountants = {id(one.engine.accountant): one.engine.accountant for one in (seen, *(one for one, _ in alike))}
+    histories = [[[float(value) for value in entry] for entry in one.history] for one in accountants.values()]
+    records = min((shared for _, shared in alike), default=seen.records or 0)
+    return Together(histories, seen.steps + sum(one.steps for one, _ in alike), records)
+
+
+def _shared(one: SeenOpacus, other: SeenOpacus) -> int:
+    """How many records are in the data of both, as far as that can be told without running the script's code."""
+    first, second = _data(one), _data(other)
+    if first is second:
+        return other.records or 0
+    names, others = _names(first), _names(second)
+    return 0 if names is None or others is None else len(np.intersect1d(names, others))
 
 
 def _data(seen: SeenOpacus) -> Any:
     return getattr(seen.settings.get("data_loader", seen.loader), "dataset", seen)
 
 
-def _parameters(seen: SeenOpacus) -> set[int]:
-    return {id(p) for p in seen.root.parameters()}
+def _names(data: Any) -> Any:
+    """A number for each record: its features, as labels may be others."""
+    chosen: Any = slice(None)
+    if isinstance(data, torch.utils.data.Subset):
+        chosen, data = list(data.indices), data.dataset
+    if not isinstance(data, torch.utils.data.TensorDataset) or not data.tensors:
+        return None
+    names = names_of(max(data.tensors, key=lambda one: one.numel()))
+    return None if names is None else names[chosen]
