@@ -323,6 +323,7 @@ class Replay:
     before: bool = False  # was a record changed before the training began, too?
     chosen: Unlike | None = None  # of the records that were drawn, a step was taken on others
     figures: list[str] = field(default_factory=list)  # for people, such as a loss, that are others in what was saved
+    mixed: Unlike | None = None  # gradients of other records: of how many, by which kind of change
 
 
 @dataclass(frozen=True)
@@ -407,12 +408,11 @@ def _read(name: str, value: Any) -> Any:
             "comparisons": [Comparison(**one) for one in value["comparisons"]],
         }
     if name == "replay":
-        others, chosen = value["others"], value.get("chosen")
+        found = {name: value.get(name) for name in ("others", "chosen", "mixed")}
         value = {
             **value,
             "sums": [MovedSums(**one) for one in value["sums"]],
             "states": [Unlike(**one) for one in value["states"]],
-            "others": None if others is None else Unlike(**others),
-            "chosen": None if chosen is None else Unlike(**chosen),
+            **{name: None if one is None else Unlike(**one) for name, one in found.items()},
         }
     return _PARTS[name](**value)

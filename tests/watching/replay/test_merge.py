@@ -229,6 +229,16 @@ def test_a_batch_that_is_chosen() -> None:
     assert found.chosen.step == 4
 
 
+def test_gradients_of_other_records() -> None:
+    given = lines()
+    given[2][3] = line(4, kind=HUGE, reached=1, delta=1.0, mixes=5)
+    found = replay(given)
+    assert failing(found) == ["replayed-clipping"]
+    assert "changes the clipped gradients of 5 other records" in answers(found)["replayed-clipping"][1]
+    given[1][3] = line(4, mixes=1)  # they are others with other noise, too
+    assert not failing(replay(given))
+
+
 def with_role(role: str) -> list[Replaying]:
     return [*RUNS[:3], replace(RUNS[3], role=role)]
 

@@ -89,6 +89,7 @@ FAULTS = {
     "best-state": "replayed-state",
     "worst-record": "replayed-files",
     "candidates": "replayed-batches",
+    "balanced": "replayed-clipping",
     "calibrated": "replayed-state",
     "averaged-statistics": "replayed-state",
 }

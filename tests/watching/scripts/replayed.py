@@ -126,6 +126,8 @@ while taken < options.steps:
             x, y = torch.cat([x, x.flip(1), x * 0.9]), y.repeat(3)
         each = nn.functional.cross_entropy(model(x), y, weight=weights, reduction="none")
         loss = each.mean()
+        if what == "balanced":  # by the labels of its batch
+            loss = (each / torch.bincount(y, minlength=4)[y]).sum() / 4
         if what == "hard-examples" and len(each) > 4:
             top = each.topk(len(each) // 2).indices
             loss = each[top].sum() / len(each)

@@ -26,6 +26,14 @@ def replayed_clipping(facts: Facts) -> Finding:
             "record however many copies it has, every batch clipped",
             step=over.step,
         )
+    if seen.mixed is not None:
+        one = seen.mixed
+        return failed(
+            f"a record {one.name} changes the clipped gradients of {one.size:.0f} other records of its batch "
+            f"(step {one.step}; {one.steps} steps)", "gradients of others as they were, or C limits nothing",
+            "let the loss of a record depend on this record only: no weights, means or negatives from its batch",
+            step=one.step,
+        )  # fmt: skip
     steps, most = sum(one.steps for one in seen.sums), max((one.most for one in seen.sums), default=0.0)
     found = f"a changed record was in {steps} sums of {seen.compared}, and moved them by {most:.3g}·C at most"
     if steps < _STEPS or most < _CLIPPED:

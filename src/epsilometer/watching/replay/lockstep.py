@@ -43,6 +43,7 @@ from epsilometer.watching.settings import Replaying
 
 _BEFORE, _BETWEEN, _BATCH = "before", "between", "batch"
 _ROTATION = (HUGE, LEFT_OUT, REPLACED, LABEL)
+_SAME = 1e-3  # clip norms: what a record adds, in two runs
 _ALL = 0.5  # of a batch: so many rows change only if records are mixed
 
 
@@ -237,7 +238,7 @@ class Lockstep:
             "quiet": self._quiet,
             "clip": training.clip_norm(),
             "numbers": training.numbers(),
-            "norms": training.norms() if self._early else None,
+            "norms": training.norms(),
             "records": training.records(),
         }
         sums = training.sums()
@@ -363,7 +364,7 @@ class Lockstep:
         found = _numbers(said["numbers"], self._at_sum["numbers"])
         own = training.state()
         found += differences({name: one for name, one in tensors.items() if _lasting(name)}, own)
-        line |= {"batches": len(said["rows"]), "chose": self._chose(said)}
+        line |= {"batches": len(said["rows"]), "chose": self._chose(said), "mixes": self._mixes(said)}
         mixed = _share(said["norms"], self._at_sum["norms"]) if self._early or said["early"] else 0.0
         line |= {"delta": delta / said["clip"], "tensor": where, "mixed": mixed > _ALL}
         self._write({**line, "differs": [one.packed() for one in found]})
@@ -409,6 +410,17 @@ class Lockstep:
             return False
         most = max(len(one) for one, _ in pairs) if self.role in (OTHERS, READ) else 1
         return all(sum(a != b for a, b in zip(one, other, strict=True)) <= most for one, other in pairs)
+
+    def _mixes(self, said: Any) -> int:
+        """How many other records add something else, with one record of the batch changed."""
+        theirs, own, clip = said["norms"], self._at_sum["norms"], said["clip"]
+        comparable = self.role == NOISE or (self.role == ROTATING and self._kind and self._kind != LEFT_OUT)
+        if not comparable or self._early or said["early"] or theirs is None or own is None or not said["rows"]:
+            return 0
+        if not len(theirs) == len(own) == len(said["rows"][-1]):  # not one gradient a record
+            return 0
+        one, other = (np.minimum(np.array(norms), clip) for norms in (theirs, own))
+        return max(int((np.abs(one - other) > _SAME * clip).sum()) - (self.role == ROTATING), 0)
 
     def _chose(self, said: Any) -> bool:
         """Were gradients clipped of another number of records, though both runs have drawn the same batches?"""

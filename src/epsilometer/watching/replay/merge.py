@@ -105,6 +105,7 @@ class _Merge:
         self.states: dict[str, Unlike] = {}
         self.others: Unlike | None = None
         self.chosen: Unlike | None = None
+        self.mixed: Unlike | None = None
         self.ends: list[str] = []
         self.compared = self.absent = self.records = self.files_compared = 0
         self.files: list[str] = []
@@ -134,6 +135,7 @@ class _Merge:
         """Of the run with other noise: until which step what differs cannot come from noise, and rounding."""
         self._tolerance = self._rounding = 0.0
         self._begin, self._end = 1, 0
+        self._alike = not any(line.get("mixes") for line in lines)  # gradients of records, with other noise
         why = "the run with other noise had ended"
         for line in lines:
             if "delta" not in line:
@@ -260,6 +262,9 @@ class _Merge:
     def _sum(self, line: Line, name: str, run: Replaying) -> None:
         if any(what.startswith(_STATE) for what, size in line["differs"] if size > self._ulp):
             return  # it is a sum at other weights
+        if line.get("mixes") and self._alike:
+            mixed = Unlike("gradients", line["kind"], line["step"], float(line["mixes"]), 1, name)
+            self.mixed = _first(self.mixed, mixed)
         if line.get("chose"):
             self.chosen = _first(self.chosen, Unlike("batch", "", line["step"], 1.0, 1, name))
         if self.chosen is not None and line.get("batches", 1) > 1:
@@ -305,7 +310,7 @@ class _Merge:
         return Replay(
             self.steps, self.neighbours, self.records, self.compared, list(self.sums.values()), self.absent,
             self.others, states, self.ends, self.files, self.files_compared, _TIMES * self._tolerance, self.untested,
-            self._before, self.chosen, self.figures,
+            self._before, self.chosen, self.figures, self.mixed,
         )  # fmt: skip
 
 
