@@ -127,7 +127,7 @@ while taken < options.steps:
         each = nn.functional.cross_entropy(model(x), y, weight=weights, reduction="none")
         loss = each.mean()
         if what == "balanced":  # by the labels of its batch
-            loss = (each / torch.bincount(y, minlength=4)[y]).sum() / 4
+            loss = (each / torch.bincount(y, minlength=4)[y]).sum() / 40
         if what == "hard-examples" and len(each) > 4:
             top = each.topk(len(each) // 2).indices
             loss = each[top].sum() / len(each)

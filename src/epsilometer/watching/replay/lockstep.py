@@ -43,7 +43,7 @@ from epsilometer.watching.settings import Replaying
 
 _BEFORE, _BETWEEN, _BATCH = "before", "between", "batch"
 _ROTATION = (HUGE, LEFT_OUT, REPLACED, LABEL)
-_SAME = 1e-3  # clip norms: what a record adds, in two runs
+_SAME, _LEAST = 1e-3, 1e-5  # what a record adds, in two runs: of itself, and of the clip norm
 _ALL = 0.5  # of a batch: so many rows change only if records are mixed
 
 
@@ -415,12 +415,13 @@ class Lockstep:
         """How many other records add something else, with one record of the batch changed."""
         theirs, own, clip = said["norms"], self._at_sum["norms"], said["clip"]
         comparable = self.role == NOISE or (self.role == ROTATING and self._kind and self._kind != LEFT_OUT)
-        if not comparable or self._early or said["early"] or theirs is None or own is None or not said["rows"]:
+        if not comparable or self._early or said["early"] or theirs is None or own is None or len(said["rows"]) != 1:
             return 0
         if not len(theirs) == len(own) == len(said["rows"][-1]):  # not one gradient a record
             return 0
         one, other = (np.minimum(np.array(norms), clip) for norms in (theirs, own))
-        return max(int((np.abs(one - other) > _SAME * clip).sum()) - (self.role == ROTATING), 0)
+        unlike = np.abs(one - other) > _SAME * np.maximum(one, other) + _LEAST * clip
+        return max(int(unlike.sum()) - (self.role == ROTATING), 0)
 
     def _chose(self, said: Any) -> bool:
         """Were gradients clipped of another number of records, though both runs have drawn the same batches?"""

@@ -126,6 +126,7 @@ class _Merge:
             self._end, self._last = 0, False
             why = f"{not_followed} private steps were not followed" if not_followed else "no private step was followed"
             self.untested = [f"nothing: {failed[0] if failed else why}"]
+        self._choosing = any(line.get("chose") for one in lines.values() for line in one)
         self.neighbours: list[str] = []
         for run in runs:
             if run.run and run.role != NOISE:
@@ -267,7 +268,7 @@ class _Merge:
             self.mixed = _first(self.mixed, mixed)
         if line.get("chose"):
             self.chosen = _first(self.chosen, Unlike("batch", "", line["step"], 1.0, 1, name))
-        if self.chosen is not None and line.get("batches", 1) > 1:
+        if self._choosing and line.get("batches", 1) > 1:
             return  # perhaps it is a sum over another one
         reached, delta = line["reached"], line["delta"]
         self.records += bool(line["kind"])
