@@ -184,6 +184,14 @@ def test_sizes_that_come_again() -> None:
     assert "have the size of that 130 before" in again(np.concatenate([others[0], some, others[1], some]), 1500, 25)
 
 
+def test_sizes_that_come_again_in_another_order() -> None:
+    draw = np.random.default_rng(3)
+    some = draw.binomial(1500, 1 / 25, 20)
+    shuffled = np.concatenate([draw.permutation(some) for _ in range(4)])
+    assert "each 20 batches have the sizes of the 20 before, in another order" in again(shuffled, 1500, 25)
+    assert not again(shuffled[:39], 1500, 25)
+
+
 @pytest.mark.parametrize(("records", "batches", "steps"), [(1500, 25, 200), (20, 100, 500), (100, 2, 300)])
 def test_sizes_that_are_the_same_by_chance(records: int, batches: int, steps: int) -> None:
     draw = np.random.default_rng(4)

@@ -97,22 +97,30 @@ def _sizes_again(facts: Facts) -> str:
     """Which batches have the sizes of earlier ones, if Poisson sampling does not give that by chance.
 
     Given all sizes before, a new one equals a certain one of them with the probability of the likeliest at most. So the
-    number of those that do, at one distance, is binomial at most, and a run of them has that power as a limit."""
+    number of those that do, at one distance, is binomial at most, and a run of them has that power as a limit; in any
+    order, there are as many such runs as orders."""
     sampling = facts.sampling
     if sampling is None or sampling.records is None or not 0 < sample_rate_of(facts) < 1:
         return ""
     sizes, rate = np.array(sampling.sizes[:_COMPARED]), sample_rate_of(facts)
-    steps, level = len(sizes), CHANCE / 2
+    steps, level = len(sizes), CHANCE / 3
     likeliest = float(stats.binom.pmf(int((sampling.records + 1) * rate), sampling.records, rate))
     if steps < 2 or not 0 < likeliest < 1:
         return ""
     run = math.log(level / steps**2) / math.log(likeliest)
-    most = stats.binom.isf(level / steps, np.arange(1, steps), likeliest)  # of so many that are compared
+    rare = level / steps
     for lag in range(1, steps):
         same = sizes[lag:] == sizes[:-lag]
         ends = np.flatnonzero(np.concatenate([[True], ~same, [True]]))
-        if same.sum() > most[steps - lag - 1] or (np.diff(ends) - 1).max() > run:
+        # A test in the tail takes its time: most distances are far from it.
+        many = same.sum() > 1.5 * likeliest * len(same) and stats.binom.sf(same.sum() - 1, len(same), likeliest) < rare
+        if many or (np.diff(ends) - 1).max() > run:
             return f"{same.sum()} of {steps - lag} batches have the size of that {lag} before"
+    for length in range(2, steps // 2 + 1):
+        parts = np.sort(sizes[: steps // length * length].reshape(-1, length), axis=1)
+        chance = (len(parts) - 1) * (math.lgamma(length + 1) + length * math.log(likeliest))
+        if chance < math.log(rare) and (parts == parts[0]).all():
+            return f"each {length} batches have the sizes of the {length} before, in another order"
     return ""
 
 
