@@ -128,7 +128,7 @@ def test_right_scripts_pass(tmp_path: Path, words: list[str]) -> None:
         assert "not compared" not in reasons.replace(ONE_NEIGHBOUR, "")
 
 
-UNTESTED = ("gan", "noisy-stop")
+UNTESTED = ("gan", "noisy-stop", "noisy-rate")
 
 
 @pytest.mark.full

@@ -180,6 +180,16 @@ if what == "texts":
 if what == "engines":
     train(*small(), steps=5)
     train(*small(), steps=5)
+if what == "noisy-rate":  # by a noisy loss, which is paid for
+    model, optimizer, criterion, loader = small()
+    for _ in range(3):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = criterion(model(x), y)
+            loss.backward()
+            noisy = min(loss.item(), 5.0) + float(torch.randn(()))
+            optimizer.param_groups[0]["lr"] = 0.02 * max(1.0, noisy)
+            optimizer.step()
 if what in ("noisy-stop", "declared-stop"):  # by a noisy accuracy, which is paid for
     import epsilometer.opacus
 

@@ -109,6 +109,7 @@ class Lockstep:
         self._phase, self._expected = _BEFORE, randomness.name_of_states()
         self._drew = self._early = False  # the script, by itself: between steps at any time; in this batch
         self._after_batch = ""
+        self._forwarded = False  # a model has seen the batch
         self._coarse = False  # it calculates in half precision
         self._quiet = True  # no random number between batch and sum, in any step so far
         self._rows: list[list[int]] = []  # of batches since the last sum: records by name
@@ -168,8 +169,8 @@ class Lockstep:
         if not randomness.followed():
             self._drew = True
         if now != self._expected:
-            if self._phase == _BETWEEN:
-                self._drew = True
+            if self._phase == _BETWEEN or (self._phase == _BATCH and self._forwarded):
+                self._drew = True  # what was lost on the batch may be released with this
             elif self._phase == _BATCH:
                 self._early = True
         self._expected = now
@@ -210,6 +211,7 @@ class Lockstep:
         self._coarse = self._coarse or coarse
         if not self._requested:
             self._ask()
+        self._forwarded = True
 
     def batch(self, batch: Any) -> Any:
         """What the loader gives; with one record changed, if that is this run's part."""
@@ -289,9 +291,9 @@ class Lockstep:
 
     def _ask(self) -> None:
         if self._phase != _BETWEEN:
-            self._phase = _BATCH
+            self._phase, self._forwarded = _BATCH, False
             return
-        self._phase = _BATCH
+        self._phase, self._forwarded = _BATCH, False
         if self._lead:
             self._lead.request({"states": randomness.states()} if randomness.followed() else {})
         elif self.role == NOISE:

@@ -7,6 +7,7 @@ others, behave as ever.
 from __future__ import annotations
 
 import functools
+import inspect
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,7 +26,8 @@ _WATCHED: weakref.WeakKeyDictionary[Any, OpacusPrivatizer] = (
 _STRANGERS: list[_Strangers] = []  # who is told of steps of optimizers that nobody watches
 _MARK = "_epsilometer"
 _TARGETS = ("target_epsilon", "target_delta")
-_ASKED: dict[float, dict[str, Any]] = {}  # noise multipliers that a script has found for a target
+# Noise multipliers that a script has found for a target, and by which accountant: others may give more for it.
+_ASKED: dict[tuple[float, str], dict[str, float]] = {}
 
 
 def attach(engine_module: Any, trainings: Trainings) -> None:
@@ -49,8 +51,8 @@ def watch_engine(owner: Any, trainings: Trainings) -> None:
     def make_private(*arguments: Any, **given: Any) -> Any:
         made = original(*arguments, **given)
         try:
-            asked = targets or _ASKED.get(given.get("noise_multiplier", 0.0), {})
-            _made_private(trainings, arguments[0] if of_class else owner, made, {**given, **asked})
+            engine = arguments[0] if of_class else owner
+            _made_private(trainings, engine, made, {**given, **(targets or _asked(engine, given))})
         except Exception as error:
             trainings.failed("make_private", error)
         return made
@@ -84,6 +86,12 @@ def _note_targets(owner: Any, targets: dict[str, Any]) -> None:
     owner.make_private_with_epsilon = make_private_with_epsilon
 
 
+def _asked(engine: Any, given: dict[str, Any]) -> dict[str, float]:
+    with suppress(Exception):  # an accountant of the script's own
+        return _ASKED.get((float(given["noise_multiplier"]), str(engine.accountant.mechanism())), {})
+    return {}
+
+
 def _note_noise_for_targets() -> None:
     """A script may find its noise by itself."""
     with suppress(ImportError, AttributeError):
@@ -97,7 +105,10 @@ def _note_noise_for_targets() -> None:
         def get_noise_multiplier(*arguments: Any, **named: Any) -> Any:
             found = original(*arguments, **named)
             with suppress(Exception):
-                _ASKED[float(found)] = {name: float(named[name]) for name in _TARGETS}
+                accountant = inspect.signature(original).bind(*arguments, **named)
+                accountant.apply_defaults()
+                key = float(found), str(accountant.arguments["accountant"])
+                _ASKED[key] = {name: float(named[name]) for name in _TARGETS}
             return found
 
         setattr(get_noise_multiplier, _MARK, True)
