@@ -3,6 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING
 
+from epsilometer.versions import versions
+
 # Names and the modules they live in, loaded on first use: a bound's headline needs no audit.
 _HOMES = {
     "Finding": "finding",
@@ -60,6 +62,7 @@ __all__ = [
     "require_mlflow",
     "summary",
     "to_json",
+    "versions",
     "write_instances",
     "write_membership",
     "write_membership_scores",
