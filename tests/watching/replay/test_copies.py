@@ -32,6 +32,17 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
+def test_a_working_directory_in_which_the_places_are_is_copied_without_them(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    before = {entry.name for entry in place.iterdir()} - {"out"}
+    with lockstep(["python"], 1, Settings(), place / "out") as runs:
+        assert runs is not None
+        for one in runs._runs:
+            assert {entry.name for entry in (one.place / "work").iterdir()} == before
+
+
 def test_runs_and_their_places(place: Path, tmp_path: Path) -> None:
     command = ["python", str(place / "train.py"), "--data", "data-{neighbour}.csv"]
     with lockstep(command, 2, Settings(), place / "out") as runs:

@@ -24,6 +24,7 @@ _NUMPY = {"attach": "epsilometer.watching.replay.noting:attach", "silent": True}
 _READERS = {"attach": "epsilometer.watching.replay.readers:follow", "silent": True}
 _CHANGING = {"attach": "epsilometer.watching.replay.readers:attach", "silent": True}
 _TORCH = {"attach": "epsilometer.watching.replay.randomness:attach", "silent": True}
+_COMPILER = {"attach": "epsilometer.watching.replay.randomness:compile_the_same", "silent": True}
 
 
 def write_table(directory: Path, settings: Settings) -> None:
@@ -37,7 +38,7 @@ def write_table(directory: Path, settings: Settings) -> None:
             table.setdefault(module, []).append(entry)
     if settings.replaying is not None:
         table[""] = [_AT_ONCE]
-        table |= {"numpy": [_NUMPY], "torch": [_TORCH]}
+        table |= {"numpy": [_NUMPY], "torch": [_TORCH], "torch._inductor.config": [_COMPILER]}
         for module in READERS:
             table.setdefault(module, []).append(_CHANGING if settings.replaying.role == READ else _READERS)
     (directory / FILE).write_text(json.dumps(table), encoding="utf-8")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from epsilometer.errors import InvalidInput
@@ -20,13 +21,14 @@ _OFFLINE = {
 
 
 def private_place(root: Path, number: int, but: Path | None) -> Path:
-    """For one run: what is in the working directory, but for one directory."""
+    """For one run: what is in the working directory, but for one directory, and the runs' own places."""
     place = root / f"run-{number}"
     place.mkdir(mode=0o700)
     source = Path.cwd()
+    apart = {one.resolve() for one in (root, but) if one is not None}
     if number == 0:
-        _refuse_if_large(source)
-    _copy(source, place / "work", but)
+        _refuse_if_large(source, apart)
+    _copy(source, place / "work", apart)
     (place / "tmp").mkdir()
     _link(_cache(), place / "cache", ("torch", "huggingface"))
     _link(Path.home() / "scikit_learn_data", place / "scikit_learn_data")
@@ -61,28 +63,31 @@ def command_in(command: Sequence[str], place: Path, neighbour: int) -> list[str]
     return found
 
 
-def _refuse_if_large(source: Path) -> None:
+def _refuse_if_large(source: Path, apart: Collection[Path]) -> None:
     total = 0
     for directory, folders, files in os.walk(source):
-        folders[:] = [one for one in folders if not _shared(Path(directory) / one)]
+        own = Path(directory)
+        folders[:] = [one for one in folders if not _shared(own / one) and (own / one).resolve() not in apart]
         for name in files:
-            total += (Path(directory) / name).lstat().st_size
+            with suppress(FileNotFoundError):  # somebody else's, taken away meanwhile
+                total += (own / name).lstat().st_size
         if total > MOST:
             expected = f"a working directory of {MOST >> 30} GB at most, of which each run gets a copy"
             raise InvalidInput("neighbours", str(source), expected, "start the command in a directory of its own")
 
 
-def _copy(source: Path, target: Path, but: Path | None) -> None:
+def _copy(source: Path, target: Path, apart: Collection[Path]) -> None:
     target.mkdir(mode=0o700)
     for entry in sorted(source.iterdir()):
-        if but is not None and entry.resolve() == but.resolve():
+        if entry.resolve() in apart:
             continue
         if entry.is_symlink() or (entry.is_dir() and _shared(entry)):
             (target / entry.name).symlink_to(entry.resolve())
         elif entry.is_dir():
-            _copy(entry, target / entry.name, but)
+            _copy(entry, target / entry.name, apart)
         elif entry.is_file():
-            shutil.copy2(entry, target / entry.name)
+            with suppress(FileNotFoundError):
+                shutil.copy2(entry, target / entry.name)
 
 
 def _shared(entry: Path) -> bool:
@@ -108,6 +113,8 @@ def _link(source: Path, target: Path, only: Sequence[str] = ()) -> None:
                 (place / name).symlink_to(Path(directory) / name)
 
 
-def variables(given: Mapping[str, str], place: Path, hash_seed: int) -> dict[str, str]:
-    """The whole environment of a run."""
-    return {**given, **environment(place, hash_seed)}
+def variables(given: Mapping[str, str], place: Path, hash_seed: int, runs: int) -> dict[str, str]:
+    """The whole environment of one of so many runs, which share the processors: threads that wait for each other's
+    threads would take several times as long."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return {"OMP_NUM_THREADS": str(max(processors // runs, 1)), **given, **environment(place, hash_seed)}

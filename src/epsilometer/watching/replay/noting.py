@@ -11,6 +11,7 @@ import numpy as np
 from epsilometer.watching.replay.entropy import importing
 
 _MOST = 128  # generators that are followed
+_DESCRIBING = "scipy.stats."  # makes dozens while it is imported, none of which anybody draws from
 _NOBODY = 2  # references to a generator that nobody else has: the table's, and that of who asks
 
 
@@ -26,7 +27,10 @@ class Made:
     def note(self, made: Any) -> Any:
         if by_us(3):
             return made
-        self.number += not importing()
+        of_package = importing()
+        if of_package and maker(3).startswith(_DESCRIBING):
+            return made
+        self.number += not of_package
         self._last += 1
         if len(self._all) >= _MOST:
             self.bits()
@@ -62,8 +66,12 @@ def attach(module: Any, _: Any) -> None:
 
 def by_us(depth: int) -> bool:
     """Is the function so far up Epsilometer's? Its coins and canaries are no part of the script."""
-    frame = sys._getframe(depth)
-    return str(frame.f_globals.get("__name__", "")).startswith("epsilometer.")
+    return maker(depth + 1).startswith("epsilometer.")
+
+
+def maker(depth: int) -> str:
+    """The module of the function so far up."""
+    return str(sys._getframe(depth).f_globals.get("__name__", ""))
 
 
 def bits_of(made: Any) -> Any:

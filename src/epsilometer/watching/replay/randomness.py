@@ -22,7 +22,8 @@ _TORCH: dict[int, Any] = {}  # generators that the script makes, by number, as l
 
 def attach(module: Any, _: Any) -> None:
     """Torch was imported: runs are to be the same as far as it can make them so."""
-    module.use_deterministic_algorithms(True, warn_only=True)
+    # `use_deterministic_algorithms` does this, and imports the whole compiler for a setting (`compile_the_same`).
+    module._C._set_deterministic_algorithms(True, warn_only=True)
     module.utils.deterministic.fill_uninitialized_memory = False
     module.Generator = noting(module.Generator, _note)
     original = module.seed
@@ -38,6 +39,12 @@ def attach(module: Any, _: Any) -> None:
     from epsilometer.watching.replay.before import begin
 
     begin()
+
+
+def compile_the_same(module: Any, _: Any) -> None:
+    """The settings of torch's compiler were imported, by a script that compiles."""
+    if hasattr(module, "deterministic"):
+        module.deterministic = True
 
 
 def _note(made: Any) -> Any:
@@ -147,6 +154,9 @@ def _digest(state: Any) -> bytes:
     if isinstance(state, np.ndarray):  # all of it is another one whenever some of it is
         return state[:_FIRST].tobytes()
     if isinstance(state, dict):
+        inner = state.get("state")
+        if isinstance(inner, dict) and all(type(value) is int for value in inner.values()):  # numpy's usual generator
+            return repr(state).encode()
         return b"".join(_digest(value) for value in state.values())
     if isinstance(state, tuple):
         version, numbers, gauss = state

@@ -160,7 +160,7 @@ def _runs(command: Sequence[str], neighbours: int, root: Path, meeting: Path, ou
         recordings = place / "recordings"
         recordings.mkdir(mode=0o700)
         words = command_in(command, place, number if role == PLACEHOLDER else 0)
-        runs.append(Run(replaying, place, words, variables(os.environ, place, hash_seed), recordings))
+        runs.append(Run(replaying, place, words, variables(os.environ, place, hash_seed, len(roles)), recordings))
     return runs
 
 

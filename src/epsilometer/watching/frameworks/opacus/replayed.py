@@ -81,7 +81,8 @@ class ReplayedOpacus(Trained):
             samples = found if isinstance(found, list) else [found]
             if any(not isinstance(one, torch.Tensor) for one in samples):
                 return None
-            squares = squares + torch.cat([one.reshape(len(one), -1).square().sum(1) for one in samples])
+            norms = [torch.linalg.vector_norm(one.reshape(len(one), -1), dim=1) for one in samples]  # makes no copy
+            squares = squares + torch.cat(norms).square()
         return torch.as_tensor(squares).sqrt().tolist() if isinstance(squares, torch.Tensor) else None
 
     def _name(self, parameter: Any) -> str:
