@@ -74,7 +74,8 @@ def run(command: list[str], times: int) -> tuple[float, float, int]:
             for _ in range(times)
         ]
         memory = Memory(os.getpid())
-        if any([process.wait() for process in processes]):
+        codes = [process.wait() for process in processes]
+        if any(codes):
             raise SystemExit(f"{command} failed")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
