@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -49,6 +50,7 @@ class Monitor:
             case Started():
                 self.processes[source] = record
             case Imported():
+                _prepare()
                 self.libraries.append(record)
             case MadePrivate():
                 _prepare()
@@ -160,7 +162,11 @@ def _target_delta(made: MadePrivate) -> float:
     return target if isinstance(target, float) and 0 < target < 1 else DELTA
 
 
+@functools.cache
 def _prepare() -> None:
-    """What judging needs takes its time: while the training goes on, nobody waits for it."""
-    import epsilometer.accounting
-    import epsilometer.watching.checks.catalogue  # noqa: F401
+    """What judging needs takes its time: while the command goes on, nobody waits for it."""
+    import epsilometer.watching.checks.catalogue
+    import epsilometer.watching.result  # noqa: F401
+    from epsilometer.watching.epsilon import promised
+
+    promised([[1.0, 0.01, 1]], DELTA)  # loads the accountants
