@@ -137,7 +137,7 @@ def test_a_failed_check_that_refutes_the_mechanism_is_no_pass(tmp_path: Path) ->
     assert (code, found) == (1, [("violated", True)])
     assert ": noise is broken at step 1 (by noise-law, noise-scale, 95 % confidence): weight: noise × 0 of" in said
     assert "check failed: independent-noise" not in said  # two coordinates with noise are often nearly parallel
-    assert "quote: broken: noise at step 1, 95 % confidence" in said
+    assert "broken: noise (step 1); held: clipping, sampling, accounting" in said
     accepted = watch(
         "--require", "not-violated", "--ignore", "noise-scale", "--ignore", "noise-law", "--", *script(tmp_path, text)
     )

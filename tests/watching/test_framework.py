@@ -68,7 +68,7 @@ def test_a_framework_of_an_installed_package(package: Path, within: list[str]) -
     command = [*within, sys.executable, str(package.parent / "work" / "train.py")]
     seen = watch(package, command)
     assert seen.returncode == 0, seen.stderr
-    assert "training 1: tinydp, noise multiplier 1.4, clip norm 1, 200 canaries" in seen.stderr
+    assert "epsilometer: training 1: held: clipping, noise; assumed: sampling, accounting" in seen.stderr
     assert "consistent: held: clipping, noise; assumed by whoever runs the audit: sampling, accounting" in seen.stderr
     drawn, file = seen.stdout.split()
     assert file == str(package / "watch_tinydp.py")

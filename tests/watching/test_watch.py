@@ -77,18 +77,21 @@ def test_a_script_does_what_it_does_without_watch(tmp_path: Path) -> None:
     (training,) = result["trainings"]
     assert (training["verdict"], training["steps"], training["ended"]) == ("consistent", 20, True)
     assert training["noise_multiplier"] == 1.386
-    lines = seen.stderr.splitlines()
-    assert lines[0].startswith(
+    verdict, statements, limit = seen.stderr.splitlines()
+    held = "held: clipping, noise, sampling, accounting"
+    assert verdict.startswith(f"epsilometer: training 1: consistent: {held}; nothing else: held, without replay")
+    assert statements.startswith(f"epsilometer: training 1: {held}, nothing else; accounted: ε ≤ ")
+    assert statements.endswith("; next: --neighbours 2 replays it with a record changed")
+    assert limit.startswith("epsilometer: a limit of every training of this kind: nonfinite-record: ")
+    again = watch("--again", str(out), "--verbose").stderr.splitlines()
+    assert again[0].startswith(
         "epsilometer: training 1: DPOptimizer, noise multiplier 1.386, clip norm 1, 200 canaries"
     )
-    assert lines[1].startswith(
-        "epsilometer: training 1: consistent: held: clipping, noise, sampling, accounting; "
-        "nothing else: held, without replay"
-    )
-    rows = [line.removeprefix("epsilometer: training 1: ").split(": ")[:2] for line in lines[2:7]]
+    assert again[1] == verdict
+    rows = [line.removeprefix("epsilometer: training 1: ").split(": ")[:2] for line in again[2:7]]
     assert [words[0] for words in rows] == ["clipping", "noise", "sampling", "accounting", "nothing else"]
     assert all(words[1].startswith("held (by ") for words in rows)
-    assert lines[7].startswith("epsilometer: training 1: quote: 20 steps do not refute the stated noise")
+    assert again[7].startswith("epsilometer: training 1: quote: 20 steps do not refute the stated noise")
     assert watch("--out", str(out), "--", "true").returncode == 2  # results are not overwritten
 
 
@@ -341,10 +344,10 @@ def test_one_line_of_code_says_its_verdict_at_the_end(tmp_path: Path) -> None:
     )
     seen = run(script(tmp_path, text))
     assert (seen.returncode, seen.stdout) == (0, "done\n")
-    assert seen.stderr.startswith("epsilometer: training 1: consistent: 12 steps do not refute the stated noise")
+    assert seen.stderr.startswith("epsilometer: training 1: consistent: held: clipping, noise, sampling, accounting")
     both = watch("--", *script(tmp_path, text))
     assert "this training is being watched already" in both.stderr
-    assert "training 1: consistent: 12 steps do not refute" in both.stderr
+    assert "training 1: consistent: held: clipping, noise, sampling, accounting" in both.stderr
 
 
 SHUFFLED = PRIVATE.replace("noise_multiplier=noise", "poisson_sampling=False, noise_multiplier=noise")
@@ -368,10 +371,11 @@ def test_a_failed_check_can_be_accepted_and_is_shown_as_ignored(tmp_path: Path) 
         *command,
     )
     assert seen.returncode == 0, seen.stderr
-    assert "check failed, and is ignored: sampler: poisson_sampling=False" in seen.stderr
+    told = watch("--again", str(out), "--verbose", "--ignore", "sampler", "--ignore", "sample-rate").stderr
+    assert "check failed, and is ignored: sampler: poisson_sampling=False" in told
     verdict = next(line for line in seen.stderr.splitlines() if ": consistent: " in line)
     assert "failed checks that are ignored: sampler" in verdict
-    assert "ε: not measured, because it does not train as is accounted (failed checks: sampler" in seen.stderr
+    assert "ε: not measured, because it does not train as is accounted (failed checks: sampler" in told
     (training,) = json.loads((out / "result.json").read_text())["trainings"]
     statuses = {check["name"]: check["status"] for check in training["checks"]}
     assert (statuses["sampler"], training["verdict"]) == ("ignored", "consistent")

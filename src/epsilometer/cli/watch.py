@@ -64,6 +64,9 @@ def watch(
         Path | None,
         typer.Option(metavar="DIR", help="Run nothing, and judge what --out DIR has recorded once more."),
     ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Say a line for each statement, and what happens meanwhile.")
+    ] = False,
     *,
     options: JudgingOptions,
 ) -> int:
@@ -90,7 +93,7 @@ def watch(
         given = shlex.join(command) if command else None
         raise InvalidInput("COMMAND", given, "-- before it", "as in: epsilometer watch -- python train.py")
     settings = validated(number, canaries.value, seed, argument="number")
-    display = Display(options.judging(), stop_when_known)
+    display = Display(options.judging(), stop_when_known, verbose)
     if again is not None:
         return _again(again, display, options)
     assert command

@@ -99,10 +99,10 @@ class JudgingOptions:
 
 
 class Display:
-    """Says on stderr what happens, in few lines: the terminal belongs to the script."""
+    """Says on stderr what happens, in few lines: the terminal belongs to the script. With `verbose`, all of it."""
 
-    def __init__(self, judging: Judging, stop: bool = False) -> None:
-        self._judging, self._stop = judging, stop
+    def __init__(self, judging: Judging, stop: bool = False, verbose: bool = False) -> None:
+        self._judging, self._stop, self._verbose = judging, stop, verbose
         self._due: dict[int, float] = {}
         self._refuted: set[int] = set()
         self._damage = ""  # of recordings
@@ -131,7 +131,9 @@ class Display:
             self._remark(one)
 
     def finish(self, code: int, *, canaries: bool = True) -> None:
-        """The last word on each training: the verdict, then every statement; or why there is none."""
+        """The last word on each training: the verdict, then its statements; or why there is none."""
+        from epsilometer.watching.lines import in_brief, in_full
+
         if self.broken:
             say(f"epsilometer: the audit failed, and the command went on without it ({self.broken})")
             return
@@ -146,14 +148,9 @@ class Display:
         for one in monitor:
             name = f"epsilometer: {self.name(one)}"
             end = "" if one.ended else f"; its process was ended early (exit code {code})"
-            say(f"{name}: {one.verdict()}{end}")
-            for line in (*one.table(), f"quote: {one.quote()}", str(one.epsilon()), *one.failed_checks()):
+            first, *others = in_full(one) if self._verbose else in_brief(one)
+            for line in (f"{first}{end}", *others):
                 say(f"{name}: {line}")
-            if one.unseen and one.process.steps:
-                say(
-                    f"{name}: the accountant has {one.unseen} steps more than were seen "
-                    "(of a checkpoint that was loaded, or taken around the optimizer)"
-                )
         for line in monitor.limits():
             say(f"epsilometer: {line}")
         if not monitor.trainings and not monitor.failures:
@@ -161,13 +158,16 @@ class Display:
 
     def _remark(self, one: Watched) -> None:
         now, name = time.monotonic(), self.name(one)
-        if id(one) not in self._due:
+        if self._verbose and id(one) not in self._due:
             self._due[id(one)] = now + _FIRST_WORD
             say(f"epsilometer: {name}: {one}")
         if one.refuted_at is not None and id(one) not in self._refuted:
             self._refuted.add(id(one))
-            say(f"epsilometer: {name}: {one.verdict()}")
-        elif now > self._due[id(one)] and one.process.steps:
+            if self._verbose:
+                say(f"epsilometer: {name}: {one.verdict()}")
+            elif not one.ended:  # a training of hours; its last word says more
+                say(f"epsilometer: {name}: {one.verdict().outcome} at step {one.refuted_at}, while it goes on")
+        elif self._verbose and now > self._due[id(one)] and one.process.steps:
             from epsilometer.bounds.step_process import e_value
 
             self._due[id(one)] = now + _LATER_WORDS

@@ -84,8 +84,11 @@ class Monitor:
 
     def limits(self) -> list[str]:
         """What no version of a library gets right, once for all trainings."""
-        found = dict.fromkeys((one.name, one.reason) for training in self for one in training.limits)
-        return [f"a limit of every training of this kind: {name}: {reason}" for name, reason in found]
+        found: dict[str, str] = {}
+        for training in self:
+            for one in training.limits:
+                found.setdefault(one.name, one.reason)
+        return [f"a limit of every training of this kind: {name}: {reason}" for name, reason in found.items()]
 
     def ended(self) -> None:
         """No more records will come: what has not told its end has lost it."""

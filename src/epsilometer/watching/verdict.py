@@ -20,19 +20,35 @@ _FIRM = (Standing.HELD, Standing.ASSUMED)
 
 def verdict_of(one: Watched) -> Verdict:
     """By its statements: one that is broken is enough; all but "nothing else" must be held to pass."""
-    rows = one.statements
-    broken = [row for row in rows if row.standing is Standing.BROKEN]
+    broken = [row for row in one.statements if row.standing is Standing.BROKEN]
     power = one.power_now()
     if broken:
         return _violated(one, broken)
-    if one.vacuous:
-        return Verdict(Outcome.INCONCLUSIVE, one.says_nothing(), power)
-    open_ = [
-        row for row in rows if row.standing not in _FIRM and (row.statement is not Statement.NOTHING_ELSE or row.by)
+    rows = open_of(one)
+    then = f"; next: {next_command(rows)}" if rows and not one.vacuous else ""
+    outcome = Outcome.INCONCLUSIVE if one.vacuous or rows else Outcome.CONSISTENT
+    return Verdict(outcome, f"{reason_of(one)}{then}", power)
+
+
+def open_of(one: Watched) -> list[Stands]:
+    """Statements that a training rests on, and of which nothing is known; "nothing else" if something was found."""
+    return [
+        row
+        for row in one.statements
+        if row.standing not in (*_FIRM, Standing.BROKEN) and (row.statement is not Statement.NOTHING_ELSE or row.by)
     ]
-    if open_:
-        return Verdict(Outcome.INCONCLUSIVE, f"{_untested(open_)}; next: {next_command(open_)}", power)
-    return Verdict(Outcome.CONSISTENT, _held(one, rows), power)
+
+
+def reason_of(one: Watched) -> str:
+    """Why the verdict is what it is, without what would tell more."""
+    rows = one.statements
+    broken = [row for row in rows if row.standing is Standing.BROKEN]
+    if broken:
+        return _violated(one, broken).reason
+    if one.vacuous:
+        return one.says_nothing()
+    open_ = open_of(one)
+    return _untested(open_) if open_ else _held(one, rows)
 
 
 def _untested(rows: Iterable[Stands]) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from epsilometer import validate
 from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.watching.judging import Judging
+from epsilometer.watching.lines import in_brief, in_full
 from epsilometer.watching.privatizer import Privatizer
 from epsilometer.watching.settings import EXTRA, MOST, PLACES, Settings
 from epsilometer.watching.training import Trainings, WatchedTraining
@@ -34,9 +35,9 @@ def validated(canaries: int, place: str, seed: int | None, *, argument: str = "c
 class Watch:
     """What is known of some trainings of this process, at any time.
 
-    At the end of the process lines on stderr say the verdicts, unless `quiet`. `delta` is that of the ε which is shown
-    (without it the script's `target_delta`, else 1e-5); checks to `ignore` may fail, and are shown as ignored;
-    statements to `assume` need no test, since whoever watches vouches for them.
+    At the end of the process two lines on stderr for each training say the verdict, unless `quiet`; `str` has all of it.
+    `delta` is that of the ε which is shown (without it the script's `target_delta`, else 1e-5); checks to `ignore` may
+    fail, and are shown as ignored; statements to `assume` need no test, since whoever watches vouches for them.
     """
 
     def __init__(
@@ -89,6 +90,9 @@ class Watch:
         self.hooks.finish()
 
     def __str__(self) -> str:
+        return self._said(in_full)
+
+    def _said(self, of: Callable[[Watched], list[str]]) -> str:
         failures = [f"epsilometer: not audited, because {why}" for why in self._monitor.failures]
         trainings = self.trainings
         if not trainings:
@@ -96,12 +100,13 @@ class Watch:
         lines = []
         for number, one in enumerate(trainings, 1):
             name = f"epsilometer: training {number}"
-            lines += [f"{name}: {line}" for line in (one.headline(), *one.table(), *one.failed_checks())]
-        return "\n".join([*failures, *lines])
+            lines += [f"{name}: {line}" for line in of(one)]
+        limits = [f"epsilometer: {line}" for line in self._monitor.limits()]
+        return "\n".join([*failures, *lines, *limits])
 
     def _at_exit(self) -> None:
         if os.getpid() != self._process:  # a forked copy has nothing to say
             return
         with suppress(Exception):
             self.finish()
-            print(self, file=sys.stderr, flush=True)
+            print(self._said(in_brief), file=sys.stderr, flush=True)

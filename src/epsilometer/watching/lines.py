@@ -1,0 +1,52 @@
+"""What is said of one watched training: two lines, or all that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from epsilometer.rounding import up
+from epsilometer.statements import Standing, Statement
+from epsilometer.verdict import Outcome
+from epsilometer.watching.verdict import next_command, open_of, reason_of
+
+if TYPE_CHECKING:
+    from epsilometer.watching.watched import Watched
+
+REPLAY_IT = "--neighbours 2 replays it with a record changed"
+
+
+def in_brief(one: Watched) -> list[str]:
+    """The verdict; then every statement in a word or two, what is promised, and what to do next."""
+    return [f"{one.verdict().outcome}: {reason_of(one)}", "; ".join(_statements(one))]
+
+
+def in_full(one: Watched) -> list[str]:
+    """The verdict, a line for each statement, what may be quoted, ε, and each check that failed."""
+    return [str(one.verdict()), *one.table(), f"quote: {one.quote()}", str(one.epsilon()), *one.failed_checks()]
+
+
+def _statements(one: Watched) -> Iterator[str]:
+    for standing in Standing:
+        found = [row for row in one.statements if row.standing is standing]
+        if found:
+            named = (f"{row.statement}{f' (step {row.step})' if row.step is not None else ''}" for row in found)
+            yield f"{standing}: {', '.join(named)}"
+    upper = one.epsilon().upper
+    if upper is not None:
+        yield f"accounted: ε ≤ {up(upper.epsilon)} at δ = {upper.delta:g}"
+    if one.unseen and one.process.steps:
+        yield f"accounted, and not seen: {one.unseen} steps (of a loaded checkpoint, or taken around the optimizer)"
+    then = _next(one)
+    if then:
+        yield f"next: {then}"
+
+
+def _next(one: Watched) -> str:
+    rows = open_of(one)
+    if rows:
+        return next_command(rows)
+    consistent = one.verdict().outcome is Outcome.CONSISTENT
+    last = next(row for row in one.statements if row.statement is Statement.NOTHING_ELSE)
+    unreplayed = one.facts.replay is None and not one.facts.several_processes
+    return REPLAY_IT if consistent and last.standing is Standing.HELD and unreplayed else ""
