@@ -35,9 +35,9 @@ def validated(canaries: int, place: str, seed: int | None, *, argument: str = "c
 class Watch:
     """What is known of some trainings of this process, at any time.
 
-    At the end of the process two lines on stderr for each training say the verdict, unless `quiet`; `str` says
-    all of it. `delta` is that of the ε which is shown (without it the script's `target_delta`, else 1e-5); checks to `ignore` may
-    fail, and are shown as ignored; statements to `assume` need no test, since whoever watches vouches for them.
+    At the end of the process two lines on stderr for each training say the verdict, unless `quiet`; `str` says all of
+    it. `delta` is that of the ε which is shown (without it the script's `target_delta`, else 1e-5); checks to `ignore`
+    may fail, and are shown as ignored; statements to `assume` need no test, since whoever watches vouches for them.
     """
 
     def __init__(
