@@ -186,7 +186,7 @@ def test_a_copy_of_the_process_is_not_audited(tmp_path: Path) -> None:
         (
             [sys.executable, "-c", "import opacus"],
             0,
-            f"{NOTHING}opacus was imported, but PrivacyEngine.make_private was not called; what is made private",
+            f"{NOTHING}opacus was imported, but PrivacyEngine.make_private was not called, and no private",
         ),
         (
             [sys.executable, "-c", "import opacus; raise SystemExit(3)"],

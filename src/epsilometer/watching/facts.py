@@ -21,6 +21,7 @@ class Sampling:
     sizes: list[int]
     divisor: float | None  # of noisy sums, where they are divided
     own: str = ""  # a sampler of the script's own, of which nobody knows how it draws
+    by_hand: bool = False  # nobody was asked for Poisson sampling
 
 
 @dataclass(frozen=True)
@@ -245,9 +246,11 @@ class Moved:
 
 @dataclass(frozen=True)
 class OtherSteps:
-    """Steps of optimizers on the model's parameters that were not private: [kind, is it the inner one, how many]."""
+    """Steps of optimizers on the model's parameters that were not private: [kind, is it the inner one, how many]; and
+    how many were private ones of other trainings."""
 
     found: list[list[Any]]
+    private: int = 0
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Framework:
         >>> FRAMEWORKS["opacus"].remark("opacus", "1.6.0")
         ''
         >>> FRAMEWORKS["opacus"].remark("opacus", "2.0")
-        'opacus 2.0 is watched as versions 1.4 to 1.6 are, but was not tried'
+        'opacus 2.0 is watched as versions 1.0 to 1.6 are, but was not tried'
         """
         if library not in self.versions or not version:
             return ""
@@ -66,7 +66,7 @@ FRAMEWORKS: Registry[Framework] = Registry(
             ("opacus.privacy_engine",),
             "epsilometer.watching.frameworks.opacus.attach:attach",
             "PrivacyEngine.make_private",
-            {"opacus": ("1.4", "1.6")},
+            {"opacus": ("1.0", "1.6")},
         ),
         "jax": Framework(
             "jax",

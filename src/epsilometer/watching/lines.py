@@ -18,7 +18,8 @@ REPLAY_IT = "--neighbours 2 replays it with a record changed"
 
 def in_brief(one: Watched) -> list[str]:
     """The verdict; then every statement in a word or two, what is promised, and what to do next."""
-    return [f"{one.verdict().outcome}: {reason_of(one)}", "; ".join(_statements(one))]
+    verdict = f"{one.verdict().outcome}: {reason_of(one)}"
+    return [verdict] if one.idle else [verdict, "; ".join(_statements(one))]
 
 
 def in_full(one: Watched) -> list[str]:

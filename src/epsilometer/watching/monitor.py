@@ -74,13 +74,14 @@ class Monitor:
         """Are all of them consistent, and known by replay to release nothing else that depends on the data?"""
         from epsilometer.watching.verdict import is_replayed
 
-        return self.supported and all(is_replayed(one) for one in self)
+        return self.supported and all(is_replayed(one) for one in self if not one.idle)
 
     @property
     def supported(self) -> bool:
         """Are all of them consistent, and nothing left out or failed?"""
-        consistent = all(one.verdict().outcome.value == "consistent" for one in self)
-        return bool(self.trainings) and consistent and not self.failures
+        begun = [one for one in self if not one.idle]
+        consistent = all(one.verdict().outcome.value == "consistent" for one in begun)
+        return bool(begun) and consistent and not self.failures
 
     def limits(self) -> list[str]:
         """What no version of a library gets right, once for all trainings."""
@@ -114,8 +115,8 @@ class Monitor:
         if code:
             return f"{imported} was imported, but {begins} never returned{failed}"
         return (
-            f"{imported} was imported, but {begins} was not called; what is made private without it, in another way, "
-            "is not watched"
+            f"{imported} was imported, but {begins} was not called, and no private optimizer took a step; what is "
+            "made private in another way is not watched"
         )
 
     def remarks(self) -> list[str]:

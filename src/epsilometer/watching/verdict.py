@@ -25,8 +25,9 @@ def verdict_of(one: Watched) -> Verdict:
     if broken:
         return _violated(one, broken)
     rows = open_of(one)
-    then = f"; next: {next_command(rows)}" if rows and not one.vacuous else ""
-    outcome = Outcome.INCONCLUSIVE if one.vacuous or rows else Outcome.CONSISTENT
+    nothing = one.vacuous or one.idle
+    then = f"; next: {next_command(rows)}" if rows and not nothing else ""
+    outcome = Outcome.INCONCLUSIVE if nothing or rows else Outcome.CONSISTENT
     return Verdict(outcome, f"{reason_of(one)}{then}", power)
 
 
@@ -45,7 +46,7 @@ def reason_of(one: Watched) -> str:
     broken = [row for row in rows if row.standing is Standing.BROKEN]
     if broken:
         return _violated(one, broken).reason
-    if one.vacuous:
+    if one.vacuous or one.idle:
         return one.says_nothing()
     open_ = open_of(one)
     return _untested(open_) if open_ else _held(one, rows)

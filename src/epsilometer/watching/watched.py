@@ -115,6 +115,16 @@ class Watched:
         own = [since for since in (self.noise_law.refuted_at, self.unclipped.since) if since is not None]
         return max(at, min(own)) if own else None
 
+    @property
+    def idle(self) -> bool:
+        """Was a training made private, and then never begun? It releases nothing, so that nothing is to be tested."""
+        facts = self.facts
+        taken, moved, others = facts.steps, facts.moved, facts.others
+        if not self.ended or self.process.steps or self.unseen or taken is None or moved is None or others is None:
+            return False
+        still = not moved.moved or others.private > 0  # by another training, which has a verdict of its own
+        return not (taken.taken or taken.followed or others.found or moved.unprotected_moved) and still
+
     def noise_factor(self) -> float:
         """The true noise is at most so many times the stated; canaries that say nothing of the model limit nothing."""
         if self._unlike:
@@ -252,6 +262,7 @@ class Watched:
             "power": verdict.power,
             "not_audited": self.not_audited or None,
             "ended": self.ended,
+            "idle": self.idle,
             "statements": [one.to_dict() for one in self.statements],
             "checks": [one.to_dict() for one in self.checks],
         }
@@ -277,6 +288,8 @@ class Watched:
             )
         if self.vacuous:
             return f"{self.vacuous} steps state a noise multiplier of 0, which promises nothing"
+        if self.idle:
+            return "it was made private, and took no step: nothing of it is released"
         if self.process.steps == 0:
             unseen = f", though {self.unseen} were accounted for" if self.unseen else ""
             return f"not audited, because no step was seen{unseen}"

@@ -96,6 +96,7 @@ class TrainingPart(TypedDict):
     power: Annotated[float | None, "how often half of the noise would be noticed"]
     not_audited: Annotated[str | None, "why it was not; none if it was"]
     ended: Annotated[bool, "whether it came to its end"]
+    idle: Annotated[bool, "whether it was made private, and never begun"]
     statements: Annotated[list[StatementPart], "on which the promise rests: five, in order"]
     checks: Annotated[list[CheckPart], "that were made"]
 

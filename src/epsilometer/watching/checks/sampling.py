@@ -19,9 +19,12 @@ def sampler(facts: Facts) -> Finding:
     """Poisson sampling is what accountants assume; equal batches are what shuffling gives."""
     seen = _of(facts)
     if not seen.poisson and not seen.own:
+        found, first = "poisson_sampling=False", "leave it at True"
+        if seen.by_hand:
+            found, first = "a loader that draws no Poisson samples", "iterate over a DPDataLoader"
         return failed(
-            "poisson_sampling=False", "Poisson sampling, which the accountant assumes",
-            "leave it at True; shuffled batches can leak several times more than is accounted (arXiv 2411.10614)",
+            found, "Poisson sampling, which the accountant assumes",
+            f"{first}; shuffled batches can leak several times more than is accounted (arXiv 2411.10614)",
             basis=Basis.COUNTEREXAMPLE,
         )  # fmt: skip
     records, sizes = seen.records, seen.sizes

@@ -7,6 +7,7 @@ import math
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,41 @@ from epsilometer.watching.collect.aside import Aside
 from epsilometer.watching.facts import Batches
 
 _LISTENING: weakref.WeakSet[DrawnBatches] = weakref.WeakSet()
+_LATEST: list[GaveLast] = []  # where somebody may ask for it later
 _MARK = "_epsilometer_drawn"
 _POISSON = ("UniformWithReplacementSampler", "DistributedUniformWithReplacementSampler")
 _LEVELS = 4  # samplers that draw from samplers
 _WAITING = 64  # batches that may make one together
+
+
+@dataclass(frozen=True)
+class GaveLast:
+    """In the place of the loader that gave a batch last: what an iterator of torch knows of it."""
+
+    dataset: Any
+    _index_sampler: Any
+    indices: Any
+
+    @property
+    def sample_rate(self) -> float | None:
+        """Of a Poisson sampler."""
+        rates = (getattr(one, "sample_rate", None) for one in _samplers(self._index_sampler))
+        return next((float(rate) for rate in rates if isinstance(rate, int | float)), None)
+
+    def __len__(self) -> int:
+        return len(self._index_sampler)
+
+
+def note_latest() -> None:
+    """From now on, for trainings whose loader nobody names."""
+    _install()
+    if not _LATEST:
+        _LATEST.append(GaveLast(None, None, None))
+
+
+def gave_last() -> GaveLast | None:
+    """The loader that gave a batch last, if any did."""
+    return next((one for one in _LATEST if one.dataset is not None), None)
 
 
 class DrawnBatches(Aside):
@@ -48,6 +80,11 @@ class DrawnBatches(Aside):
         """A loader gave these."""
         if records == self._records and isinstance(indices, list) and all(type(one) is int for one in indices[:1]):
             self._waiting.append((np.asarray(indices, np.int64), poisson))
+
+    def began_late(self, last: GaveLast) -> None:
+        """A batch was drawn before anybody listened."""
+        with self.look():
+            self.delivered(last.indices, _by_poisson(last._index_sampler), len(last.dataset))
 
     def clipped(self, rows: int) -> None:
         """One physical batch, of so many gradients."""
@@ -154,7 +191,7 @@ def _install() -> None:
 
     def with_index(self: Any) -> Any:
         indices = next_index(self)
-        if _LISTENING:
+        if _LISTENING or _LATEST:
             vars(self).setdefault(_MARK, deque()).append(indices)
         return indices
 
@@ -170,9 +207,12 @@ def _install() -> None:
 
 
 def _tell(iterator: Any, indices: Any) -> None:
+    sampler = getattr(iterator, "_index_sampler", None)
+    if _LATEST:
+        _LATEST[:] = [GaveLast(iterator._dataset, sampler, indices)]
     for one in list(_LISTENING):
         with one.look():
-            one.delivered(indices, _by_poisson(getattr(iterator, "_index_sampler", None)), len(iterator._dataset))
+            one.delivered(indices, _by_poisson(sampler), len(iterator._dataset))
 
 
 def _by_poisson(sampler: Any) -> bool:

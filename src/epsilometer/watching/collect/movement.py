@@ -67,6 +67,11 @@ class StepCounter:
             self._optimizers[key] = optimizer
             self._steps[key] = self._steps.get(key, 0) + 1
 
+    @property
+    def steps(self) -> int:
+        """All of them."""
+        return sum(self._steps.values())
+
     def bare(self) -> list[tuple[Any, int]]:
         """Optimizers with steps that were not private ones, of this training or of another, and how many."""
         found = []

@@ -112,8 +112,12 @@ class SeenTraining:
         if self.steps < self.followed and not self.several_processes:
             self.trouble = self.noise_unseen
         if accounted is not None:
-            self.accounted.append(accounted)
-            self.drawn.append(self._sigma / accounted[0] if accounted[0] > 0 else 1.0)
+            self.account(accounted)
+
+    def account(self, accounted: tuple[float, float]) -> None:
+        """An accountant was told of the step that was noised last."""
+        self.accounted.append(accounted)
+        self.drawn.append(self._sigma / accounted[0] if accounted[0] > 0 else 1.0)
 
     def history(self) -> list[list[float]]:
         """What was accounted while it was followed: runs of steps as [noise multiplier, sample rate, number]."""
@@ -181,4 +185,6 @@ class SeenTraining:
 
     def _others(self) -> OtherSteps:
         inner = self._optimizer()
-        return OtherSteps([[type(one).__name__, one is inner, many] for one, many in self.steps_taken.bare()])
+        bare = self.steps_taken.bare()
+        private = self.steps_taken.steps - sum(many for _, many in bare) - self.steps
+        return OtherSteps([[type(one).__name__, one is inner, many] for one, many in bare], max(private, 0))

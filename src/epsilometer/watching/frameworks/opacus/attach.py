@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from epsilometer.watching.collect.batches import gave_last, note_latest
 from epsilometer.watching.collect.randomness import give_other_seeds
+from epsilometer.watching.frameworks.opacus.by_hand import NoEngine, module_of, note_makers
 from epsilometer.watching.frameworks.opacus.privatizer import OpacusPrivatizer
 from epsilometer.watching.frameworks.opacus.spending import whose
 from epsilometer.watching.frameworks.opacus.support import ghost_clipping, is_ghost
@@ -35,10 +37,20 @@ def attach(engine_module: Any, trainings: Trainings) -> None:
     if trainings.settings.other_seeds:
         give_other_seeds()
     watch_engine(engine_module.PrivacyEngine, trainings)
-    with suppress(ImportError, AttributeError):  # another version
-        from opacus.optimizers import DPOptimizer
+    watch_strangers(trainings)
 
-        _wrap(DPOptimizer, "pre_step", OpacusPrivatizer.pre_step)
+
+def watch_strangers(trainings: Trainings) -> None:
+    """Watch private optimizers that no engine has made, too, from their first step on."""
+    note_makers()
+    note_latest()
+    _STRANGERS.append(_Strangers(trainings, of_all=True))
+    with suppress(ImportError, AttributeError):  # another version
+        from opacus import optimizers
+
+        for one in vars(optimizers).values():
+            if isinstance(one, type) and issubclass(one, optimizers.DPOptimizer) and "pre_step" in vars(one):
+                _wrap(one, "pre_step", OpacusPrivatizer.pre_step)
 
 
 def watch_engine(owner: Any, trainings: Trainings) -> None:
@@ -58,7 +70,7 @@ def watch_engine(owner: Any, trainings: Trainings) -> None:
         return made
 
     owner.make_private = make_private
-    _STRANGERS.append(_Strangers(trainings, tells=of_class))
+    _STRANGERS.append(_Strangers(trainings, of_all=False))
     _note_targets(owner, targets)
     _note_noise_for_targets()
 
@@ -147,10 +159,11 @@ def _replayed(replaying: Replaying, number: int, made: tuple[Any, ...], given: d
 
 class _Strangers:
     """Private optimizers that no engine under watch has made. One with parameters of a training is watched from its
-    first step on, as if the engine of that training had made it; of others it is said once that there are any."""
+    first step on, as if the engine of that training had made it; others by what is found of them, where every engine
+    of the process is watched."""
 
-    def __init__(self, trainings: Trainings, *, tells: bool) -> None:
-        self._trainings, self._tells, self._said = trainings, tells, False
+    def __init__(self, trainings: Trainings, *, of_all: bool) -> None:
+        self._trainings, self._of_all = trainings, of_all
 
     def steps(self, optimizer: Any) -> OpacusPrivatizer | None:
         """It is about to take one: who watches it?"""
@@ -158,10 +171,12 @@ class _Strangers:
         if known is not None:
             own = {"noise_multiplier": optimizer.noise_multiplier, "max_grad_norm": optimizer.max_grad_norm}
             _watch(self._trainings, known.engine, (known.module, optimizer, known.loader), {**known.settings, **own})
-        elif self._tells and not self._said and type(optimizer).__module__.startswith("opacus"):
-            self._said = True
-            name = f"a {type(optimizer).__name__} that make_private did not return"
-            self._trainings.not_audited(f"{name} takes steps, which are not watched")
+        elif self._of_all:
+            loader = gave_last()
+            made = (module_of(optimizer), optimizer, loader)
+            _watch(self._trainings, NoEngine(), made, {"made": "by hand", "poisson_sampling": False})
+            if loader is not None:
+                _WATCHED[optimizer].began_late(loader)
         return _WATCHED.get(optimizer)
 
     def failed(self, error: Exception) -> None:

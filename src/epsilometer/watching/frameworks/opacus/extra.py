@@ -78,6 +78,7 @@ def _alone(optimizer: Any, extra: torch.nn.Parameter) -> Iterator[None]:
     """Meanwhile the optimizer has this parameter only, no hook and no skipped steps; afterwards all is as before."""
     before, groups = dict(vars(optimizer)), optimizer.param_groups
     extra.summed_grad = None  # type: ignore[attr-defined]
+    extra.grad = torch.zeros_like(extra)  # a parameter after a backward pass has one: Opacus 1.1 takes its shape
     try:
         optimizer.param_groups = [{"params": [extra]}]
         optimizer.step_hook = None

@@ -12,14 +12,17 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.noise_sample import NoiseSample
+from epsilometer.watching.collect.batches import GaveLast
 from epsilometer.watching.collect.canaries import places
 from epsilometer.watching.collect.inspection import Inspection
 from epsilometer.watching.facts import Facts
 from epsilometer.watching.frameworks.opacus import model
+from epsilometer.watching.frameworks.opacus.accountants import history_of, last_accounted, steps_accounted
+from epsilometer.watching.frameworks.opacus.by_hand import NoEngine
 from epsilometer.watching.frameworks.opacus.extra import scores_of_a_step, times_that_arrive
 from epsilometer.watching.frameworks.opacus.record_norms import RecordNorms
-from epsilometer.watching.frameworks.opacus.seen import SeenOpacus, last_accounted, steps_accounted
-from epsilometer.watching.frameworks.opacus.support import is_ghost, why_not
+from epsilometer.watching.frameworks.opacus.seen import SeenOpacus
+from epsilometer.watching.frameworks.opacus.support import is_ghost, skips, why_not
 from epsilometer.watching.privatizer import Coins, Ledger, Privatizer, Stated
 from epsilometer.watching.settings import MODEL, Settings
 from epsilometer.watching.training import WatchedTraining
@@ -35,7 +38,7 @@ class OpacusPrivatizer(Privatizer):
         self, engine: Any, module: Any, optimizer: Any, loader: Any, given: Mapping[str, Any], settings: Settings
     ) -> None:
         self.place, self._settings = settings.place, settings
-        self._accountant, self._before_all = engine.accountant, steps_accounted(engine.accountant) or 0
+        self._engine, self._before_all = engine, steps_accounted(engine.accountant) or 0
         self._find_optimizer, self._find_module = weakref.ref(optimizer), weakref.ref(module)  # the script's, to let go
         self._said = {name: value for name, value in given.items() if isinstance(value, bool | int | float | str)}
         look = (lambda: None) if settings.follows else lambda: SeenOpacus(engine, module, optimizer, loader, given)
@@ -50,12 +53,20 @@ class OpacusPrivatizer(Privatizer):
         self.records: RecordNorms | None = None
 
     @property
+    def _accountant(self) -> Any:
+        return self._engine.accountant
+
+    @property
     def _optimizer(self) -> Any:
         return self._find_optimizer()
 
     @property
     def _module(self) -> Any:
         return self._find_module()
+
+    def began_late(self, loader: GaveLast) -> None:
+        """The first batch was drawn before anybody knew of this training."""
+        self._inspection.tell(lambda seen: seen.drawn_batches.began_late(loader))
 
     # What a watched training asks
 
@@ -82,10 +93,13 @@ class OpacusPrivatizer(Privatizer):
     def noise(self, noise_multiplier: float) -> NoiseSample | None:
         return self._inspection.ask(lambda seen: seen.noise_of_step(noise_multiplier))
 
-    def accounted(self) -> Ledger:
-        accountant = self._accountant
-        history = [[float(part) for part in entry] for entry in getattr(accountant, "history", None) or ()]
-        return Ledger(accountant, history, self._before_all)
+    def accounted(self) -> Ledger | None:
+        engine = self._engine
+        if engine.accountant is None:
+            return None
+        history = [[float(part) for part in entry] for entry in history_of(engine.accountant) or ()]
+        before = engine.before if isinstance(engine, NoEngine) else self._before_all
+        return Ledger(engine.accountant, history, before)
 
     def facts(self, *, end: bool) -> Facts:
         return self._inspection.facts(end=end)
@@ -170,7 +184,7 @@ class OpacusPrivatizer(Privatizer):
             self.training.play()
 
     def _insert_rows(self, optimizer: Any, clip: Callable[[], Any]) -> None:
-        if optimizer._check_skip_next_step(pop_next=False) or self.training.elsewhere():
+        if skips(optimizer) or self.training.elsewhere():
             return
         if not optimizer.params or self.why_not():
             return

@@ -16,11 +16,14 @@ from epsilometer.watching.collect.layers import layer_norms
 from epsilometer.watching.collect.seen import SeenTraining
 from epsilometer.watching.collect.stepping import Stepping
 from epsilometer.watching.facts import Accounted, Clipping, GhostNorms, LayerNorms, Sampling, Target
+from epsilometer.watching.frameworks.opacus.accountants import history_of, last_accounted, steps_accounted
+from epsilometer.watching.frameworks.opacus.by_hand import NoEngine
+from epsilometer.watching.frameworks.opacus.by_hand import stepped as took_a_step
 from epsilometer.watching.frameworks.opacus.crafted import through_module, through_optimizer
 from epsilometer.watching.frameworks.opacus.shares import SeenShares
 from epsilometer.watching.frameworks.opacus.size import size
 from epsilometer.watching.frameworks.opacus.spending import note, together
-from epsilometer.watching.frameworks.opacus.support import another_mechanism, own_clipping
+from epsilometer.watching.frameworks.opacus.support import another_mechanism, own_clipping, skips
 
 _RECORDS = 512  # in a crafted batch, at most
 
@@ -40,7 +43,7 @@ class SeenOpacus(SeenTraining):
             batch_first=bool(settings.get("batch_first", True)),
         )
         self.ghost = hasattr(module, "get_clipping_coef") or hasattr(module, "get_coeff")
-        self.accounted_before = steps_accounted(engine.accountant) or 0
+        self._before = steps_accounted(engine.accountant) or 0
         self.clip_norms: set[tuple[float, float]] = set()  # of the module and of the optimizer, in ghost mode
         self.shares = SeenShares()
         self.drawn_batches = DrawnBatches(self.records)
@@ -50,6 +53,16 @@ class SeenOpacus(SeenTraining):
         self._last = last_accounted(engine.accountant)
         self.number = note(self)
         self._limit = 0.0  # the norm for which the noise of the step under way was made
+
+    @property
+    def by_hand(self) -> bool:
+        """Was its optimizer made by no engine?"""
+        return isinstance(self.engine, NoEngine)
+
+    @property
+    def accounted_before(self) -> int:
+        """Steps that its accountant had."""
+        return int(self.engine.before) if self.by_hand else self._before
 
     @property
     def records(self) -> int | None:
@@ -80,9 +93,7 @@ class SeenOpacus(SeenTraining):
             if replaced is not None:
                 self.multiplied(replaced())
         else:
-            self.shares.clipped(
-                self.optimizer, self.steps + 1, more=self.optimizer._check_skip_next_step(pop_next=False)
-            )
+            self.shares.clipped(self.optimizer, self.steps + 1, more=skips(self.optimizer))
 
     def multiplied(self, factors: torch.Tensor) -> None:
         """A ghost module has said what its records are multiplied by."""
@@ -109,6 +120,7 @@ class SeenOpacus(SeenTraining):
         )
         self._limit = float(optimizer.max_grad_norm)
         self.drawn_batches.stepped()
+        took_a_step(self)
 
     def noise_of_step(self, noise_multiplier: float) -> NoiseSample | None:
         """In units of what this multiplier asks for, at the largest norm that records of the step were clipped to; none
@@ -122,11 +134,17 @@ class SeenOpacus(SeenTraining):
         self.clipped_to = 0.0
         last = last_accounted(self.engine.accountant)
         new = last is not None and last != self._last
+        new = new and not self.by_hand  # else the accountant itself says so, now or later
         accounted = (float(last[1][0]), float(last[1][1])) if last is not None and new else None
         self.stepped(accounted)
         # Noise of another multiplier than is accounted hides parts of another length.
         more = max(1.0, self.drawn[-1]) if accounted else 1.0
         self.shares.noised(self.optimizer, self._limit * more, self.steps)
+
+    def accounted_late(self, accounted: tuple[float, float]) -> None:
+        """An accountant was told of a step that was taken before."""
+        if len(self.accounted) < self.steps:
+            self.account(accounted)
 
     def parts(self) -> dict[str, Callable[[], Any]]:
         return {
@@ -183,11 +201,22 @@ class SeenOpacus(SeenTraining):
             _length(self.loader),
             [rows // max(1, self.drawn_batches.times) for rows in self.batch_sizes],
             float(optimizer.expected_batch_size) if divided else None,
-            "" if self.poisson else sampled_by(self.loader)[1],
+            "" if self.poisson else self._own_sampler(),
+            self.by_hand,
         )
 
-    def _accounted(self) -> Accounted:
+    def _own_sampler(self) -> str:
+        """Of which nobody knows how it draws; of an optimizer that was made by hand, nor what is promised of it."""
+        if self.by_hand and self.loader is None:
+            return "batches of no loader of torch"
+        if self.by_hand and self.engine.accountant is None:
+            return "batches that no accountant of Opacus knows"
+        return sampled_by(self.loader)[1]
+
+    def _accounted(self) -> Accounted | str:
         accountant = self.engine.accountant
+        if accountant is None:
+            return "no accountant of Opacus was told of its steps: who counts them?"
         total, mechanism = steps_accounted(accountant), None
         with suppress(Exception):  # an accountant of the script's own
             mechanism = str(accountant.mechanism())
@@ -199,7 +228,7 @@ class SeenOpacus(SeenTraining):
             mechanism,
             None if asked is None else float(asked),
             self.adaptive or "target_unclipped_quantile" in self.settings,
-            [] if self.accounted_before else [[float(part) for part in one] for one in accountant.history or ()],
+            [] if self.accounted_before else [[float(part) for part in one] for one in history_of(accountant) or ()],
         )
 
     def _target(self) -> Target | str:
@@ -278,16 +307,3 @@ def rows(optimizer: Any) -> int | None:
             if isinstance(kept, list):
                 return sum(len(part) for part in kept)
     return None
-
-
-def steps_accounted(accountant: Any) -> int | None:
-    try:
-        return sum(int(entry[2]) for entry in accountant.history)
-    except (AttributeError, TypeError, IndexError):
-        return None
-
-
-def last_accounted(accountant: Any) -> tuple[int, Any] | None:
-    """Enough of an accountant's history to see that a step was added."""
-    history = getattr(accountant, "history", None)
-    return (len(history), tuple(history[-1])) if history else None

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from epsilometer.watching.facts import Together
+from epsilometer.watching.frameworks.opacus.accountants import history_of
 from epsilometer.watching.replay.changes import names_of
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ def note(seen: SeenOpacus) -> int:
     return len(_ALL)
 
 
+def trainings_of(accountant: Any) -> list[SeenOpacus]:
+    """That it counts."""
+    return [seen for seen in _ALL if seen.engine.accountant is accountant]
+
+
 def whose(optimizer: Any) -> SeenOpacus | None:
     """The training whose parameters a private optimizer has that no engine has made: the latest of several."""
     parameters = {id(p) for p in optimizer.params}
@@ -35,8 +41,9 @@ def together(seen: SeenOpacus) -> Together | str:
     if not seen.steps:
         return "no private step was taken"
     alike = [(one, shared) for one in _ALL if one is not seen and one.steps and (shared := _shared(one, seen))]
-    accountants = {id(one.engine.accountant): one.engine.accountant for one in (seen, *(one for one, _ in alike))}
-    histories = [[[float(value) for value in entry] for entry in one.history] for one in accountants.values()]
+    found = (one.engine.accountant for one in (seen, *(one for one, _ in alike)))
+    accountants = {id(one): one for one in found if one is not None}
+    histories = [[[float(part) for part in entry] for entry in history_of(one) or ()] for one in accountants.values()]
     records = min((shared for _, shared in alike), default=seen.records or 0)
     return Together(histories, seen.steps + sum(one.steps for one, _ in alike), records)
 

@@ -67,6 +67,12 @@ def is_ghost(optimizer: Any) -> bool:
     return any(one.__name__ == "DPOptimizerFastGradientClipping" for one in type(optimizer).__mro__)
 
 
+def skips(optimizer: Any) -> bool:
+    """Is what comes next one of several physical batches of a step, without noise?"""
+    queue = optimizer._step_skip_queue
+    return bool(queue and queue[0])
+
+
 def ghost_clipping(module: Any) -> str:
     """The name of the method by which a ghost module clips: it changed after 1.5.2."""
     return next((name for name in ("get_clipping_coef", "get_coeff") if hasattr(module, name)), "")
