@@ -167,6 +167,9 @@ class Display:
                 say(f"epsilometer: {name}: {one.verdict()}")
             elif not one.ended:  # a training of hours; its last word says more
                 say(f"epsilometer: {name}: {one.verdict().outcome} at step {one.refuted_at}, while it goes on")
+        elif not one.ended and one.never_iterated and id(one) not in self._refuted:
+            self._refuted.add(id(one))
+            say(f"epsilometer: {name}: {one.never_iterated}")
         elif self._verbose and now > self._due[id(one)] and one.process.steps:
             from epsilometer.bounds.step_process import e_value
 

@@ -11,7 +11,14 @@ from epsilometer.rounding import simulated
 from epsilometer.statements import About, Basis, Speaks, Statement
 from epsilometer.verdict import DOUBTFUL, ENOUGH_POWER
 from epsilometer.watching.checks.check import Check, Status
-from epsilometer.watching.checks.names import CLIPPING_CHECKS, NOISE_LAW, NOISE_SCALE, REPLAYED_STATE, SETTLED_BY_REPLAY
+from epsilometer.watching.checks.names import (
+    CLIPPING_CHECKS,
+    COMPOSITION,
+    NOISE_LAW,
+    NOISE_SCALE,
+    REPLAYED_STATE,
+    SETTLED_BY_REPLAY,
+)
 from epsilometer.watching.settings import MODEL
 
 if TYPE_CHECKING:
@@ -40,6 +47,8 @@ def _of_check(check: Check, one: Watched) -> About:
     needed = check.needed or (check.name == NOISE_SCALE and one.made.place != MODEL)
     needed = needed and check.status is not Status.IGNORED
     remedy = MODEL_CANARIES if check.name == NOISE_SCALE else _REMEDIES.get(check.statement, "")
+    if check.name == COMPOSITION:
+        remedy = "--ignore composition, if the sum is what you promise"
     if remedy == REPLAY and one.facts.replay is not None and one.facts.replay.before:  # that was done
         remedy = f"--ignore {check.name}, if you know that it knows no record"
     return About(

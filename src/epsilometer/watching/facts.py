@@ -38,6 +38,7 @@ class Batches:
     same: list[float]  # the steps and the logarithm; empty if there are none
     fewer: int  # physical batches with fewer gradients than records, and
     more: int  # with more
+    plain: int = 0  # of `other`, batches of gradients that torch's own samplers drew, shuffled or in order
     times: int = 0  # so many gradients for every record, in all of them; 0 if there is no such number
 
 
@@ -78,12 +79,36 @@ class Target:
 
 @dataclass(frozen=True)
 class Together:
-    """All trainings of the process on the same records: what each accountant was told, the steps that they took, and
-    how many records are the same."""
+    """All trainings on some of the same records: what each accountant was told, the steps that they took, and how many
+    records are the same, or 0 where these cannot be told apart, and only the parameters are the same."""
 
     histories: list[list[list[float]]]
     steps: int
     records: int
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What one training has spent, and on what: all that its accountant counts, whichever of the process that is, and
+    the steps that this training took; how many records it has, and a sample of them that other trainings can be held
+    against (`collect.records`; empty if they cannot be told apart)."""
+
+    accountant: int
+    history: list[list[float]]
+    steps: int
+    records: int
+    sample: list[int]
+
+
+def shared_records(first: list[int], records: int, second: list[int], others: int) -> int:
+    """How many records two data sets share, by samples of the smallest numbers in each; about, if they are large."""
+    size = min(len(first), len(second))
+    union = sorted({*first, *second})
+    if len(first) == records and len(second) == others:  # all of them
+        return len(first) + len(second) - len(union)
+    both = {*first} & {*second}
+    share = sum(one in both for one in union[:size]) / size if size else 0.0
+    return round(share * (records + others) / (1.0 + share))
 
 
 @dataclass(frozen=True)
@@ -343,6 +368,7 @@ class Facts:
     accounted: Accounted | None = None
     target: Target | None = None
     together: Together | None = None
+    spent: Spent | None = None
     noise: Noise | None = None
     seeds: Seeds | None = None
     kept: Kept | None = None
@@ -380,6 +406,7 @@ _PARTS: dict[str, type] = {
     "accounted": Accounted,
     "target": Target,
     "together": Together,
+    "spent": Spent,
     "noise": Noise,
     "seeds": Seeds,
     "kept": Kept,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from epsilometer.errors import EpsilometerError
 from epsilometer.watching.checks import Check, Status
 from epsilometer.watching.checks.names import NOISE_SCALE
+from epsilometer.watching.composed import composed, with_composition
 from epsilometer.watching.epsilon import DELTA
 from epsilometer.watching.framework import FRAMEWORKS
 from epsilometer.watching.judging import Judging
@@ -95,6 +96,14 @@ class Monitor:
         """No more records will come: what has not told its end has lost it."""
         for one in self:
             one.lost = not one.ended
+        self.compose()
+
+    def compose(self) -> None:
+        """What trainings on the same records spend adds up, whichever processes they are in."""
+        for key, together in composed(self.trainings).items():
+            one = self.trainings[key]
+            with_composition(one, together)
+            one.checks = [self.accepted(check) for check in one.checks]
 
     def why_nothing(self, code: int, *, canaries: bool = True) -> str:
         """Why a command that ended with this exit code has no training here; without canaries, not all frameworks are

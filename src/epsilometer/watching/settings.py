@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 FILE = "watch.json"
+SECRET = "EPSILOMETER_WATCH_SECRET"  # in the environment of a command, and nowhere else
 EXTRA, MODEL = "extra", "model"
 MOST = 10_000  # canaries: each that is in is a row as long as all of them
 PLACES = {EXTRA: "on an unused extra parameter", MODEL: "at coordinates of the model"}

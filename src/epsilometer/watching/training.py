@@ -121,10 +121,10 @@ class WatchedTraining:
                 facts = Facts(troubles=dict.fromkeys(PARTS, f"could not be told ({type(error).__name__}: {error})"))
             self._sink.take(Told(self.number, facts))
 
-    def tell_now_and_then(self) -> None:
+    def tell_now_and_then(self, *, at_once: bool = False) -> None:
         """So that a process which is killed has told what was known a moment before, at a small share of its time."""
         now = time.monotonic()
-        if now >= self._tell_at:
+        if at_once or now >= self._tell_at:
             self.tell()
             after = time.monotonic()
             self._tell_at = after + max(_PAUSE, (after - now) / _SHARE)

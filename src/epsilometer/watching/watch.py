@@ -70,6 +70,7 @@ class Watch:
     def trainings(self) -> list[Watched]:
         """In order, each with its verdict and with what the checks find by now; steps under way are waited for."""
         self.hooks.tell()
+        self._monitor.compose()
         return list(self._monitor)
 
     @property

@@ -10,9 +10,9 @@ from epsilometer.arrays import Floats
 from epsilometer.bounds import NoiseLaw, StepProcess, share_refuted_in_steps
 from epsilometer.claims import GaussianClaim, StepClaim
 from epsilometer.noise_sample import Counts, NoiseSample
-from epsilometer.statements import Standing, Stands, statements
+from epsilometer.statements import Basis, Standing, Stands, statements
 from epsilometer.watching.checks import Check, Status
-from epsilometer.watching.checks.names import TARGET
+from epsilometer.watching.checks.names import BATCHES, TARGET
 from epsilometer.watching.epsilon import DELTA, EpsilonOfTraining, epsilon_of_training
 from epsilometer.watching.facts import Facts
 from epsilometer.watching.judging import Judging
@@ -124,6 +124,12 @@ class Watched:
             return False
         still = not moved.moved or others.private > 0  # by another training, which has a verdict of its own
         return not (taken.taken or taken.followed or others.found or moved.unprotected_moved) and still
+
+    @property
+    def never_iterated(self) -> str:
+        """What is known from the first step on, if the script goes over another loader than it was given."""
+        found = (one for one in self.faults if one.name == BATCHES and one.basis is Basis.COUNTEREXAMPLE)
+        return next((one.reason for one in found), "")
 
     def noise_factor(self) -> float:
         """The true noise is at most so many times the stated; canaries that say nothing of the model limit nothing."""

@@ -77,7 +77,7 @@ def test_a_loader_that_is_never_iterated_over_is_said_at_once(trained: Any) -> N
 
     found = trained(loop=loop)
     assert found.reason("batches").startswith("the loader that make_private returned was never iterated over: in 1 ste")
-    assert (found.status("batches"), found.checks["batches"].basis) == ("failed", "hint")
+    assert (found.status("batches"), found.checks["batches"].basis) == ("failed", "counterexample")
 
 
 def test_batches_of_a_generator_that_is_seeded_again(trained: Any) -> None:

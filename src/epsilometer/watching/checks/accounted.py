@@ -95,22 +95,24 @@ def composition(facts: Facts) -> Finding:
     most = max(sum(int(steps) for *_, steps in history) for history in seen.histories)
     if most >= seen.steps:
         return passed(f"an accountant counts all {seen.steps} steps of {len(seen.histories)} on its records")
+    what = f"on the same {seen.records} records" if seen.records else "of the same parameters, on records of any kind"
     return failed(
-        f"{len(seen.histories)} accountants for trainings on the same {seen.records} records, of which none counts all "
-        f"{seen.steps} steps{_sum(seen)}",
-        "one that does, as whoever sees all of it has seen all of these steps",
+        f"{len(seen.histories)} accountants for trainings {what}{_sum(seen)}",
+        f"one that counts all {seen.steps} steps, as whoever sees all of it has seen all of these",
         "give all engines one accountant; or promise the sum, and --ignore composition",
     )
 
 
 def _sum(seen: Together) -> str:
-    """ε of all, and the largest of one."""
+    """What each accountant promises, and ε of all."""
     whole = promised([entry for history in seen.histories for entry in history], DELTA)
     each = [promised(history, DELTA) for history in seen.histories]
     if whole is None or None in each:
         return ""
-    largest = max(one.epsilon for one in each if one is not None)
-    return f" (ε = {up(whole.epsilon)} at δ = {DELTA:g}, {up(largest)} by one of them at most)"
+    known = sorted(one.epsilon for one in each if one is not None)
+    least, most = up(known[0]), up(known[-1])
+    own = least if least == most else f"{least} to {most}"
+    return f": each promises ε ≤ {own}, together {up(whole.epsilon)} at δ = {DELTA:g}"
 
 
 def accountant(facts: Facts) -> Finding:

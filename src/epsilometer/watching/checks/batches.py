@@ -49,7 +49,7 @@ def batches(facts: Facts) -> Finding:
     epochs = _whole_epochs(facts)
     if epochs:
         return failed(f"the sizes of batches add up to the number of records, {epochs} times", _EXPECTED, _REMEDY)
-    return _drawn_by(seen, steps.taken)
+    return _drawn_by(seen, steps.taken, sample_rate_of(facts))
 
 
 def copies(facts: Facts) -> Finding:
@@ -65,12 +65,18 @@ def copies(facts: Facts) -> Finding:
     return passed(f"{seen.records} records, each once")
 
 
-def _drawn_by(seen: Batches, steps: int) -> Finding:
+def _drawn_by(seen: Batches, steps: int, rate: float) -> Finding:
+    never = f"the loader that make_private returned was never iterated over: in {steps} steps"
+    if not seen.poisson and 0 < seen.plain == seen.other and 0 < rate < 1:
+        return failed(
+            f"{never} all batches were drawn by a plain loader of torch, shuffled or in order", "Poisson sampling",
+            _REMEDY, basis=Basis.COUNTEREXAMPLE, step=1,
+        )  # fmt: skip
     if seen.poisson:
         return passed(f"{seen.known} batches of a Poisson sampler, which repeat records as chance has it")
     whose = f"{seen.other} batches came from another loader" if seen.other else "batches came from no loader of torch"
     return failed(
-        f"the loader that make_private returned was never iterated over: in {steps} steps {whose}", "Poisson sampling",
+        f"{never} {whose}", "Poisson sampling",
         f"{_REMEDY}, or show in another way that records are drawn as accounted", basis=Basis.HINT,
     )  # fmt: skip
 

@@ -49,6 +49,8 @@ REPLAYED = {  # of runs with neighbours
 
 NOISE_LAW = "noise-law"  # no check of facts: a test of the noise of every step, which may be ignored like one
 NOISE_SCALE = "noise-scale"  # without its answer, canaries on a parameter of their own say nothing of the others
+BATCHES = "batches"  # of which one fault is known from the first step on
+COMPOSITION = "composition"  # of trainings on the same records: each may be right, and one must promise the sum
 TARGET = "target-epsilon"  # more is spent than was asked for: what is spent is promised all the same
 REPLAYED_STATE = "replayed-state"  # nothing else depends on the data, as far as replayed neighbours tell
 # Hints into which it has looked; not steps of other optimizers, which may come after the last private one.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from torch.utils.data import dataloader
+from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler, dataloader
 
 from epsilometer.watching.collect.aside import Aside
 from epsilometer.watching.facts import Batches
@@ -20,6 +20,8 @@ _LISTENING: weakref.WeakSet[DrawnBatches] = weakref.WeakSet()
 _LATEST: list[GaveLast] = []  # where somebody may ask for it later
 _MARK = "_epsilometer_drawn"
 _POISSON = ("UniformWithReplacementSampler", "DistributedUniformWithReplacementSampler")
+_BY_POISSON, _PLAIN = "poisson", "plain"
+_IN_EPOCHS = (RandomSampler, SequentialSampler)
 _LEVELS = 4  # samplers that draw from samplers
 _WAITING = 64  # batches that may make one together
 
@@ -60,11 +62,12 @@ class DrawnBatches(Aside):
     def __init__(self, records: int | None) -> None:
         super().__init__()
         self._records = records
-        # Records, and whether Poisson sampling drew them, since gradients were clipped last.
-        self._waiting: deque[tuple[np.ndarray[Any, Any], bool]] = deque(maxlen=_WAITING)
+        # Records, and who drew them, since gradients were clipped last.
+        self._waiting: deque[tuple[np.ndarray[Any, Any], str]] = deque(maxlen=_WAITING)
         self._step: list[np.ndarray[Any, Any]] = []
         self._clipped = 0
         self.known = self.poisson = self.other = 0  # steps
+        self.plain = 0  # batches that torch's own samplers drew, and nobody else can have
         self.fewer = self.more = 0  # batches with fewer, or more, gradients than records
         self._times: set[float] = set()  # gradients for a record, in batches that have any
         self._usual = self._rows = 0  # records of the batch under way, and its gradients
@@ -76,15 +79,15 @@ class DrawnBatches(Aside):
         _install()
         _LISTENING.add(self)
 
-    def delivered(self, indices: Any, poisson: bool, records: int) -> None:
-        """A loader gave these."""
+    def delivered(self, indices: Any, sampler: Any, records: int) -> None:
+        """A loader gave these, as this sampler drew them."""
         if records == self._records and isinstance(indices, list) and all(type(one) is int for one in indices[:1]):
-            self._waiting.append((np.asarray(indices, np.int64), poisson))
+            self._waiting.append((np.asarray(indices, np.int64), _kind(sampler)))
 
     def began_late(self, last: GaveLast) -> None:
         """A batch was drawn before anybody listened."""
         with self.look():
-            self.delivered(last.indices, _by_poisson(last._index_sampler), len(last.dataset))
+            self.delivered(last.indices, last._index_sampler, len(last.dataset))
 
     def clipped(self, rows: int) -> None:
         """One physical batch, of so many gradients."""
@@ -95,13 +98,15 @@ class DrawnBatches(Aside):
                 return
             self._close(self._rows - rows)
             batch = _last_of(self._waiting, rows)
-            usual, poisson = self._waiting[-1]
+            usual, kind = self._waiting[-1]
+            alone = len(self._waiting) == 1 and len(usual) == rows < (self._records or 0)
             # Of several, nobody knows which ones these gradients are of, unless they are of all.
             self._usual = len(usual) if len(self._waiting) == 1 else rows if batch is not None else 0
             self._rows = rows
             self._waiting.clear()
-            self.poisson += poisson
-            self.other += not poisson
+            self.poisson += kind == _BY_POISSON
+            self.other += kind != _BY_POISSON
+            self.plain += kind == _PLAIN and alone
             if batch is not None:
                 self._step.append(batch)
 
@@ -145,6 +150,11 @@ class DrawnBatches(Aside):
         self._usual = self._rows = 0
 
     @property
+    def never_iterated(self) -> bool:
+        """Did all gradients so far come from batches that a plain loader of torch drew?"""
+        return 0 < self.plain == self.other and not self.poisson
+
+    @property
     def times(self) -> int:
         """So many gradients for every record, in every batch; 0 if there is no such number."""
         times = next(iter(self._times)) if len(self._times) == 1 else 0
@@ -162,11 +172,12 @@ class DrawnBatches(Aside):
             list(self.same),
             self.fewer,
             self.more,
+            self.plain,
             self.times,
         )
 
 
-def _last_of(delivered: Sequence[tuple[np.ndarray[Any, Any], bool]], rows: int) -> np.ndarray[Any, Any] | None:
+def _last_of(delivered: Sequence[tuple[np.ndarray[Any, Any], str]], rows: int) -> np.ndarray[Any, Any] | None:
     """The last batch, or the last few, that have so many records."""
     parts: list[np.ndarray[Any, Any]] = []
     for indices, _ in reversed(delivered):
@@ -212,11 +223,16 @@ def _tell(iterator: Any, indices: Any) -> None:
         _LATEST[:] = [GaveLast(iterator._dataset, sampler, indices)]
     for one in list(_LISTENING):
         with one.look():
-            one.delivered(indices, _by_poisson(sampler), len(iterator._dataset))
+            one.delivered(indices, sampler, len(iterator._dataset))
 
 
-def _by_poisson(sampler: Any) -> bool:
-    return any(type(one).__name__ in _POISSON for one in _samplers(sampler))
+def _kind(sampler: Any) -> str:
+    """Who draws the records: a Poisson sampler, those of torch alone that shuffle or go in order, or another."""
+    found = list(_samplers(sampler))
+    if any(type(one).__name__ in _POISSON for one in found):
+        return _BY_POISSON
+    own = [type(one) for one in found]
+    return _PLAIN if len(own) == 2 and own[0] is BatchSampler and own[1] in _IN_EPOCHS else ""
 
 
 def sampled_by(loader: Any) -> tuple[bool, str]:

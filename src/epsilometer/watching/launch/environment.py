@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
+
+from epsilometer.watching.settings import SECRET
 
 HOOK = Path(__file__).parent / "hook"
 WATCH = "EPSILOMETER_WATCH"  # where records go
@@ -18,4 +21,4 @@ def with_hook(environment: Mapping[str, str], directory: Path) -> dict[str, str]
     """
     path = environment.get("PYTHONPATH")
     first = f"{HOOK}{os.pathsep}{path}" if path else str(HOOK)
-    return {**environment, "PYTHONPATH": first, WATCH: str(directory.resolve())}
+    return {**environment, "PYTHONPATH": first, WATCH: str(directory.resolve()), SECRET: secrets.token_hex(16)}

@@ -47,6 +47,7 @@ class OpacusPrivatizer(Privatizer):
         self._inside = self._noising = self._clipping = self._playing = False
         self._last = last_accounted(engine.accountant)  # before the step under way
         self._inserted: model.Inserted | None = None
+        self._told = False  # that a script goes over another loader
         self._coins: Coins = np.zeros(0, dtype=np.bool_)
         self._clarity = model.Clarity()
         self._times: float | None = None  # by how much canaries are larger than the clip norm
@@ -113,7 +114,7 @@ class OpacusPrivatizer(Privatizer):
         self._inside = True
         try:
             with self.replayed.apart() if self.replayed else nullcontext():
-                self.training.tell_now_and_then()  # the step before has come to its end
+                self.training.tell_now_and_then(at_once=self._is_known())  # the step before has come to its end
             self.training.guarded(self._note_accounted)
             norms = self.records.before_step() if self.records else None
             took = original()
@@ -166,6 +167,12 @@ class OpacusPrivatizer(Privatizer):
         if not (self._inside or self._playing):
             self._inspection.tell(lambda seen: seen.multiplied(factors))
         return factors
+
+    def _is_known(self) -> bool:
+        """Has the first step shown that the loader of `make_private` is not the one that is used? Once."""
+        wrong = not self._told and bool(self._inspection.ask(lambda seen: seen.drawn_batches.never_iterated))
+        self._told = self._told or wrong
+        return wrong
 
     def _arriving(self, draw: np.random.Generator) -> float:
         """Asked once, before the first canaries."""

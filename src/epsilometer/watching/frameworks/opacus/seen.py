@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -13,6 +14,7 @@ from epsilometer.watching.collect.batches import DrawnBatches, sampled_by
 from epsilometer.watching.collect.copies import copies
 from epsilometer.watching.collect.drawn import NoisySum
 from epsilometer.watching.collect.layers import layer_norms
+from epsilometer.watching.collect.records import sample_of
 from epsilometer.watching.collect.seen import SeenTraining
 from epsilometer.watching.collect.stepping import Stepping
 from epsilometer.watching.facts import Accounted, Clipping, GhostNorms, LayerNorms, Sampling, Target
@@ -22,7 +24,7 @@ from epsilometer.watching.frameworks.opacus.by_hand import stepped as took_a_ste
 from epsilometer.watching.frameworks.opacus.crafted import through_module, through_optimizer
 from epsilometer.watching.frameworks.opacus.shares import SeenShares
 from epsilometer.watching.frameworks.opacus.size import size
-from epsilometer.watching.frameworks.opacus.spending import note, together
+from epsilometer.watching.frameworks.opacus.spending import note, spent, together
 from epsilometer.watching.frameworks.opacus.support import another_mechanism, own_clipping, skips
 
 _RECORDS = 512  # in a crafted batch, at most
@@ -71,6 +73,14 @@ class SeenOpacus(SeenTraining):
             return len(self.settings.get("data_loader", self.loader).dataset)
         except (TypeError, AttributeError):
             return None
+
+    @functools.cached_property
+    def sample(self) -> list[int]:
+        """Of its records."""
+        try:
+            return sample_of(getattr(self.settings.get("data_loader", self.loader), "dataset", None))
+        except Exception:  # a data set of another kind
+            return []
 
     @property
     def poisson(self) -> bool:
@@ -155,6 +165,7 @@ class SeenOpacus(SeenTraining):
             "accounted": self._accounted,
             "target": self._target,
             "together": lambda: together(self),
+            "spent": lambda: spent(self),
             "clipping": self._clipping,
             "divisors": self.stepping.divisors,
             "between": self.stepping.between,

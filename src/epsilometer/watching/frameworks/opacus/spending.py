@@ -5,16 +5,13 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import torch
-
-from epsilometer.watching.facts import Together
+from epsilometer.watching.facts import Spent, Together, shared_records
 from epsilometer.watching.frameworks.opacus.accountants import history_of
-from epsilometer.watching.replay.changes import names_of
 
 if TYPE_CHECKING:
     from epsilometer.watching.frameworks.opacus.seen import SeenOpacus
 
+_NO_STEP = "no private step was taken"
 _ALL: weakref.WeakSet[SeenOpacus] = weakref.WeakSet()
 
 
@@ -36,37 +33,40 @@ def whose(optimizer: Any) -> SeenOpacus | None:
     return max(found, key=lambda seen: seen.number, default=None)
 
 
-def together(seen: SeenOpacus) -> Together | str:
-    """This training, and those on some of the same records that other accountants count."""
+def spent(seen: SeenOpacus) -> Spent | str:
+    """For whoever sees the trainings of all processes."""
     if not seen.steps:
-        return "no private step was taken"
-    alike = [(one, shared) for one in _ALL if one is not seen and one.steps and (shared := _shared(one, seen))]
+        return _NO_STEP
+    accountant = seen.engine.accountant
+    return Spent(id(accountant), _history(accountant), seen.steps, seen.records or 0, seen.sample)
+
+
+def together(seen: SeenOpacus) -> Together | str:
+    """This training, and those of this process on some of the same records, or parameters, that others count."""
+    if not seen.steps:
+        return _NO_STEP
+    alike = [(one, shared) for one in _ALL if one is not seen and one.steps and (shared := _shared(one, seen)) >= 0]
     found = (one.engine.accountant for one in (seen, *(one for one, _ in alike)))
     accountants = {id(one): one for one in found if one is not None}
-    histories = [[[float(part) for part in entry] for entry in history_of(one) or ()] for one in accountants.values()]
+    histories = [_history(one) for one in accountants.values()]
     records = min((shared for _, shared in alike), default=seen.records or 0)
     return Together(histories, seen.steps + sum(one.steps for one, _ in alike), records)
 
 
+def _history(accountant: Any) -> list[list[float]]:
+    return [[float(part) for part in entry] for entry in history_of(accountant) or ()]
+
+
 def _shared(one: SeenOpacus, other: SeenOpacus) -> int:
-    """How many records are in the data of both, as far as that can be told without running the script's code."""
-    first, second = _data(one), _data(other)
-    if first is second:
+    """How many records are in the data of both, as far as can be told; 0 if they cannot be told apart, and the
+    parameters are the same; −1 if they share nothing."""
+    if _data(one) is _data(other):
         return other.records or 0
-    names, others = _names(first), _names(second)
-    return 0 if names is None or others is None else len(np.intersect1d(names, others))
+    if one.sample and other.sample:
+        return shared_records(one.sample, one.records or 0, other.sample, other.records or 0) or -1
+    parameters = {id(p) for p in one.root.parameters()}
+    return 0 if any(id(p) in parameters for p in other.root.parameters()) else -1
 
 
 def _data(seen: SeenOpacus) -> Any:
     return getattr(seen.settings.get("data_loader", seen.loader), "dataset", seen)
-
-
-def _names(data: Any) -> Any:
-    """A number for each record: its features, as labels may be others."""
-    chosen: Any = slice(None)
-    if isinstance(data, torch.utils.data.Subset):
-        chosen, data = list(data.indices), data.dataset
-    if not isinstance(data, torch.utils.data.TensorDataset) or not data.tensors:
-        return None
-    names = names_of(max(data.tensors, key=lambda one: one.numel()))
-    return None if names is None else names[chosen]
