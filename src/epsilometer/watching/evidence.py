@@ -19,6 +19,7 @@ from epsilometer.watching.checks.names import (
     REPLAYED_STATE,
     SETTLED_BY_REPLAY,
 )
+from epsilometer.watching.enough import what_is_enough
 from epsilometer.watching.settings import MODEL
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 _ENOUGH = 1000  # values of noise: half of the deviation is refuted by some 30 for sure
 CANARIES = "canaries"
-LONGER, MODEL_CANARIES = "train longer, or --number with more canaries", "--canaries model"
+MODEL_CANARIES = "--canaries model"
 TO_ITS_END, REPLAY = "let it come to its end", "--neighbours 2"
 _SPEAKS = {Status.PASSED: Speaks.FOR, Status.FAILED: Speaks.AGAINST, Status.IGNORED: Speaks.ACCEPTED}
 
@@ -136,11 +137,16 @@ def _of_canaries(one: Watched) -> list[About]:
     found = f"{steps} not refute the stated noise (noise multiplier {one.stated_noise}); {limit}"
     if process.log_e_value >= -math.log(DOUBTFUL):
         doubt = f"{found}, but the evidence points that way (e-value {e_value(process.log_e_value)})"
-        return about(Speaks.AGAINST, doubt, basis=Basis.HINT, remedy=LONGER)
+        return about(Speaks.AGAINST, doubt, basis=Basis.HINT, remedy=_enough(one))
     half = f"{found}; of simulated trainings with half of the noise, {simulated(power)} are refuted"
     if power < ENOUGH_POWER:
-        return about(Speaks.NOT, half, remedy=LONGER)
+        # Where the noise itself is seen, half of it would have been refuted by few of its values.
+        return about(Speaks.NOT, half, remedy=_enough(one), needed=not _law_holds(one))
     return about(Speaks.FOR, half)
+
+
+def _enough(one: Watched) -> str:
+    return what_is_enough(one.made.noise_multiplier, one.made.canaries, one.process.steps)
 
 
 def _unclipped(one: Watched) -> bool:

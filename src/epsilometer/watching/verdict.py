@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -127,7 +128,7 @@ def quote_of(one: Watched) -> str:
         return "nothing: the audit is inconclusive"
     upper = one.epsilon().upper
     promise = "" if upper is None else f"; what is accounted promises {upper}"
-    if not one.process.steps:  # no canaries: the noise itself was seen
+    if not one.process.steps or math.isinf(one.noise_factor()):  # no canaries, or too few: the noise itself was seen
         noise = next(row for row in one.statements if row.statement is Statement.NOISE)
         return f"no statement is broken; noise: {noise.reason}{promise}"
     return (

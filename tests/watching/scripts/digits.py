@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 parser = argparse.ArgumentParser()
 parser.add_argument("--seed", type=int, default=0)
 parser.add_argument("--steps", type=int, default=20)
+parser.add_argument("--sigma", type=float, default=1.386)
 parser.add_argument("--mode", default="hooks")
 parser.add_argument("--optimizer", default="SGD")
 parser.add_argument("--clipping", default="flat")
@@ -55,7 +56,7 @@ model = nn.Sequential(*layers, nn.Linear(options.hidden[-1], 10))
 optimizer = getattr(torch.optim, options.optimizer)(model.parameters(), lr=0.1)
 criterion = nn.CrossEntropyLoss()
 
-settings = {"noise_multiplier": 1.386, "max_grad_norm": options.clip_norm, "grad_sample_mode": options.mode}
+settings = {"noise_multiplier": options.sigma, "max_grad_norm": options.clip_norm, "grad_sample_mode": options.mode}
 if options.mode == "ghost":
     settings["criterion"] = criterion
 if options.clipping == "per_layer":
