@@ -88,6 +88,22 @@ class Together:
 
 
 @dataclass(frozen=True)
+class Ranks:
+    """Steps that several processes took together: how many of them were compared, and in how many it is known who was
+    in the batches; records that were on two ranks in one step, the first such step, and whether it is certain that they
+    are the same; do all ranks draw with the same random numbers; by what the reduced gradient was divided once more."""
+
+    world: int
+    compared: int
+    known: int
+    twice: int
+    step: int
+    certain: bool
+    same_coins: bool
+    divided: float
+
+
+@dataclass(frozen=True)
 class Spent:
     """What one training has spent, and on what: all that its accountant counts, whichever of the process that is, and
     the steps that this training took; how many records it has, and a sample of them that other trainings can be held
@@ -369,6 +385,7 @@ class Facts:
     target: Target | None = None
     together: Together | None = None
     spent: Spent | None = None
+    ranks: Ranks | None = None
     noise: Noise | None = None
     seeds: Seeds | None = None
     kept: Kept | None = None
@@ -407,6 +424,7 @@ _PARTS: dict[str, type] = {
     "target": Target,
     "together": Together,
     "spent": Spent,
+    "ranks": Ranks,
     "noise": Noise,
     "seeds": Seeds,
     "kept": Kept,

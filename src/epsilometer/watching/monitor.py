@@ -21,6 +21,7 @@ from epsilometer.watching.recording import (
     NotAudited,
     Parameters,
     Record,
+    Shared,
     Started,
     Step,
     StepNoise,
@@ -28,7 +29,7 @@ from epsilometer.watching.recording import (
 )
 from epsilometer.watching.watched import Watched
 
-OfTraining = Step | Parameters | StepNoise | NotAudited | Told | Ended
+OfTraining = Shared | Step | Parameters | StepNoise | NotAudited | Told | Ended
 
 
 class Monitor:
@@ -96,7 +97,17 @@ class Monitor:
         """No more records will come: what has not told its end has lost it."""
         for one in self:
             one.lost = not one.ended
+        self._merge_ranks()
         self.compose()
+
+    def _merge_ranks(self) -> None:
+        """Processes that take steps together have one verdict."""
+        if any(one.shared for one in self):
+            from epsilometer.watching.ranks import merged
+
+            self.trainings = merged(self.trainings)
+            for one in self:
+                one.checks = [self.accepted(check) for check in one.checks]
 
     def compose(self) -> None:
         """What trainings on the same records spend adds up, whichever processes they are in."""
@@ -152,6 +163,8 @@ class Monitor:
             case StepNoise():
                 with suppress(EpsilometerError):  # counts that make no sense count for nothing
                     watched.add_noise(record)
+            case Shared():
+                watched.shared.append(record)
             case NotAudited():
                 watched.not_audited = record.reason
             case Told():  # the latest counts

@@ -140,6 +140,30 @@ class StepNoise:
 
 
 @dataclass(frozen=True)
+class Shared:
+    """What one rank gave to a step that several processes take together, and what came back: the sum before and after
+    noise, and the gradient of the step, at `sizes` coordinates of each parameter, then the batch, sealed. With
+    `sharded`, the rank has a part of each parameter of its own; with `averaged`, what is reduced is divided by the
+    number of ranks."""
+
+    kind: ClassVar[str] = "shared"
+    training: int
+    step: int
+    rank: int
+    world: int
+    group: str
+    names: list[str]
+    sizes: list[int]
+    scale: float
+    divisor: float
+    sharded: bool
+    averaged: bool
+    knows_batch: bool
+    once: str
+    sealed: str
+
+
+@dataclass(frozen=True)
 class NotAudited:
     """From here on, or at all; training 0 is the whole process."""
 
@@ -172,9 +196,10 @@ class Ended:
     history: list[list[float]] = field(default_factory=list)
 
 
-Record = Started | Imported | MadePrivate | Parameters | StepNoise | Step | NotAudited | Told | Ended
+Record = Started | Imported | MadePrivate | Parameters | StepNoise | Shared | Step | NotAudited | Told | Ended
 _KINDS: dict[str, type[Record]] = {
-    one.kind: one for one in (Started, Imported, MadePrivate, Parameters, StepNoise, Step, NotAudited, Told, Ended)
+    one.kind: one
+    for one in (Started, Imported, MadePrivate, Parameters, StepNoise, Shared, Step, NotAudited, Told, Ended)
 }
 
 
@@ -299,15 +324,18 @@ def _entry(value: Any) -> bool:
 
 # What is read back may have been written by anybody: a line that makes no sense counts as damaged, and no more.
 _MAKES_SENSE: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("pid", "training", "canaries", "unseen", "counted", "fine"), _count),
+    **dict.fromkeys(("pid", "training", "canaries", "unseen", "counted", "fine", "step", "rank", "world"), _count),
     **dict.fromkeys(("sizes", "beyond", "on_grid"), _all(_count)),
     "squares": _all(_finite),
     "names": _all(_text_or_empty),
-    **dict.fromkeys(("python", "library", "version", "optimizer", "place", "reason"), _text_or_empty),
+    **dict.fromkeys(
+        ("python", "library", "version", "optimizer", "place", "reason", "group", "once", "sealed"), _text_or_empty
+    ),
     **dict.fromkeys(("noise_multiplier", "clip_norm"), _real),
     "argv": _all(_text_or_empty),
     "settings": lambda value: isinstance(value, dict),
-    "own_noise": lambda value: isinstance(value, bool),
+    **dict.fromkeys(("own_noise", "sharded", "averaged", "knows_batch"), lambda value: isinstance(value, bool)),
+    **dict.fromkeys(("scale", "divisor"), _finite),
     "scores": lambda value: not np.isnan(value).any(),
     "noise": lambda value: bool(np.isfinite(value).all()),
     "coins": lambda _: True,

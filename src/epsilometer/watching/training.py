@@ -17,7 +17,17 @@ from epsilometer.arrays import Floats
 from epsilometer.watching.ending import at_end
 from epsilometer.watching.facts import PARTS, Facts
 from epsilometer.watching.privatizer import Coins, Ledger, Privatizer
-from epsilometer.watching.recording import Ended, MadePrivate, NotAudited, Parameters, Sink, Step, StepNoise, Told
+from epsilometer.watching.recording import (
+    Ended,
+    MadePrivate,
+    NotAudited,
+    Parameters,
+    Shared,
+    Sink,
+    Step,
+    StepNoise,
+    Told,
+)
 from epsilometer.watching.settings import Settings
 
 _PAUSE, _SHARE = 5.0, 0.02  # seconds between two tellings, and the share of time that they may take
@@ -74,6 +84,11 @@ class WatchedTraining:
             self._sink.take(StepNoise.of(self.number, sigma, self._names, seen))
         except Exception:  # what is not seen counts for nothing
             self._blind = True
+
+    def share(self, shared: Shared) -> None:
+        """What this process gave to a step that several take."""
+        if os.getpid() == self._process and not self._finished:
+            self._sink.take(shared)
 
     def toss(self, canaries: int | None = None) -> Coins:
         """Who is in, in the step under way."""

@@ -17,7 +17,7 @@ from epsilometer.watching.epsilon import DELTA, EpsilonOfTraining, epsilon_of_tr
 from epsilometer.watching.facts import Facts
 from epsilometer.watching.judging import Judging
 from epsilometer.watching.levels import Levels
-from epsilometer.watching.recording import MadePrivate, Step, StepNoise
+from epsilometer.watching.recording import MadePrivate, Shared, Step, StepNoise
 from epsilometer.watching.settings import MODEL, PLACES
 from epsilometer.watching.unclipped import Unclipped
 
@@ -44,6 +44,8 @@ class Watched:
     parameters: list[str] = field(default_factory=list)  # whose noise was seen
     unclipped: Unclipped = field(default_factory=Unclipped)
     not_audited: str = ""
+    shared: list[Shared] = field(default_factory=list)  # what this process gave to steps that several take
+    ranks: int = 1  # processes that take its steps together
     checks: list[Check] = field(default_factory=list)
     facts: Facts = field(default_factory=Facts)
     told: bool = False  # anything for the checks

@@ -22,6 +22,7 @@ from epsilometer.watching.checks import (
     sampling,
     size,
     stepping,
+    together,
     weights,
 )
 from epsilometer.watching.checks.check import Check, Finding, not_applicable
@@ -80,6 +81,8 @@ CHECKS: Registry[NamedCheck] = Registry(
                 needed=True,
             ),
             _own("batches", Statement.SAMPLING, Basis.TEST, (batches.batches, ("batches", "steps"))),
+            _own("ranks", Statement.SAMPLING, Basis.COUNTEREXAMPLE, (together.ranks, ("ranks",))),
+            _own("reduction", Statement.NOTHING_ELSE, Basis.HINT, (together.reduction, ("ranks",))),
             _own("copies", Statement.SAMPLING, Basis.COUNTEREXAMPLE, (batches.copies, ("copies",))),
             _own("empty-batches", Statement.SAMPLING, Basis.TEST, (sampling.empty_batches, ("sampling",))),
             _own(

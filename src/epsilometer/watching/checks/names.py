@@ -7,6 +7,8 @@ NAMES = {
     "sampler": "are batches drawn by Poisson sampling, as accounted?",
     "sample-rate": "are records in batches no more often than accounted?",
     "batches": "is every batch drawn anew, whoever was in those before?",
+    "ranks": "is no record on two ranks in one step?",
+    "reduction": "are gradients the sum over all ranks, divided once?",
     "copies": "is every record in the data set once?",
     "empty-batches": "does a batch without records take its step?",
     "steps": "is every step accounted?",

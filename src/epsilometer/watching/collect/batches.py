@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler, dataloader
 
 from epsilometer.watching.collect.aside import Aside
@@ -74,6 +75,7 @@ class DrawnBatches(Aside):
         self._seen = np.zeros(0, np.bool_)
         self._used, self._run_goes_on = 0, True
         self.apart, self.log_chance = 0, 0.0  # batches from the first on without a record that came before
+        self.last: list[int] | None = None  # records of the last step, where they are known
         self._digests: dict[bytes, int] = {}
         self.same: list[float] = []  # two steps with the same batch, and the logarithm of the chance of that
         _install()
@@ -81,6 +83,8 @@ class DrawnBatches(Aside):
 
     def delivered(self, indices: Any, sampler: Any, records: int) -> None:
         """A loader gave these, as this sampler drew them."""
+        if isinstance(indices, torch.Tensor):  # as samplers for several processes give them
+            indices = indices.tolist()
         if records == self._records and isinstance(indices, list) and all(type(one) is int for one in indices[:1]):
             self._waiting.append((np.asarray(indices, np.int64), _kind(sampler)))
 
@@ -113,6 +117,7 @@ class DrawnBatches(Aside):
     def stepped(self) -> None:
         """All physical batches of a step were clipped."""
         parts, whole = self._step, len(self._step) == self._clipped > 0
+        self.last = [int(one) for part in parts for one in part] if whole else None
         self._step, self._clipped = [], 0
         with self.look():
             self._close(self._rows)

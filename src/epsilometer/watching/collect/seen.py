@@ -16,6 +16,7 @@ from epsilometer.watching.collect.kept import KeptGradients
 from epsilometer.watching.collect.mixing import mixing, mixing_batch_norms, plain
 from epsilometer.watching.collect.movement import Places, StepCounter, count_private
 from epsilometer.watching.collect.noise import NoiseTally
+from epsilometer.watching.collect.ranks import RankShares, several_processes
 from epsilometer.watching.collect.reseeded import Reseeded
 from epsilometer.watching.collect.seeds import seeds
 from epsilometer.watching.facts import PARTS, Facts, Kept, Moved, Noise, OtherSteps, Steps, WeighedNoise
@@ -60,6 +61,8 @@ class SeenTraining:
         self.own_generator = False
         self.reseeded = Reseeded()
         self.trouble = ""
+        self._several = False
+        self.ranks: RankShares | None = None  # once several processes take a step
 
     def name_of(self, parameter: torch.Tensor) -> str:
         return self._names.get(id(parameter), "?")
@@ -70,8 +73,8 @@ class SeenTraining:
 
     @property
     def several_processes(self) -> bool:
-        distributed = torch.distributed
-        return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
+        self._several = self._several or several_processes()  # a script may leave the others before its end
+        return self._several
 
     def noised(
         self,
@@ -97,9 +100,12 @@ class SeenTraining:
             self.own_generator = generator is not None
             self.seed = torch.initial_seed() if generator is None else generator.initial_seed()
         self.reseeded.noised(generator)
-        self.kept.leave(sums)
         self._sigma = noise_multiplier
-        if not (self.several_processes and torch.distributed.get_rank() > 0):  # only the first process adds noise
+        if not self.several_processes:
+            self.kept.leave(sums)
+        if self.several_processes and torch.distributed.get_rank() > 0:  # whose noise may be that of another rank
+            self.noise.steps, self.noise.silent = self.noise.steps + 1, self.noise.silent + 1
+        else:
             self.noise.add(sums, scale)
 
     def drawn_noise(self, scale: float) -> NoiseSample | None:
@@ -164,6 +170,8 @@ class SeenTraining:
 
     def close(self) -> None:
         self.kept.close()
+        if self.ranks is not None:
+            self.ranks.close()
         self.steps_taken.close()
         self.inputs.close()
 

@@ -19,6 +19,7 @@ def with_hook(environment: Mapping[str, str], directory: Path) -> dict[str, str]
     >>> with_hook({"PYTHONPATH": "lib"}, Path("records"))["PYTHONPATH"].endswith("hook:lib")
     True
     """
+    secret = os.environ.setdefault(SECRET, secrets.token_hex(16))  # this process is to understand what is sealed
     path = environment.get("PYTHONPATH")
     first = f"{HOOK}{os.pathsep}{path}" if path else str(HOOK)
-    return {**environment, "PYTHONPATH": first, WATCH: str(directory.resolve()), SECRET: secrets.token_hex(16)}
+    return {**environment, "PYTHONPATH": first, WATCH: str(directory.resolve()), SECRET: secret}

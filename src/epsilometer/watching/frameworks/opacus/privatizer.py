@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from epsilometer.watching.frameworks.opacus.by_hand import NoEngine
 from epsilometer.watching.frameworks.opacus.extra import scores_of_a_step, times_that_arrive
 from epsilometer.watching.frameworks.opacus.record_norms import RecordNorms
 from epsilometer.watching.frameworks.opacus.seen import SeenOpacus
+from epsilometer.watching.frameworks.opacus.sharing import shared_by
 from epsilometer.watching.frameworks.opacus.support import is_ghost, skips, why_not
 from epsilometer.watching.privatizer import Coins, Ledger, Privatizer, Stated
 from epsilometer.watching.settings import MODEL, Settings
@@ -103,6 +104,7 @@ class OpacusPrivatizer(Privatizer):
         return Ledger(engine.accountant, history, before)
 
     def facts(self, *, end: bool) -> Facts:
+        self._share()
         return self._inspection.facts(end=end)
 
     # Around the optimizer's methods
@@ -115,6 +117,7 @@ class OpacusPrivatizer(Privatizer):
         try:
             with self.replayed.apart() if self.replayed else nullcontext():
                 self.training.tell_now_and_then(at_once=self._is_known())  # the step before has come to its end
+            self._share()
             self.training.guarded(self._note_accounted)
             norms = self.records.before_step() if self.records else None
             took = original()
@@ -125,6 +128,8 @@ class OpacusPrivatizer(Privatizer):
                     self.records.after_step(norms, optimizer, last_accounted(self._accountant))
                 if optimizer.params:  # else nothing is trained, and Opacus does nothing
                     self._play(optimizer)
+                sigma = self.stated().noise_multiplier
+                self._inspection.tell(lambda seen: seen.accounted_as(sigma))
                 self._inspection.tell(SeenOpacus.step_ended)
             return took
         finally:
@@ -167,6 +172,16 @@ class OpacusPrivatizer(Privatizer):
         if not (self._inside or self._playing):
             self._inspection.tell(lambda seen: seen.multiplied(factors))
         return factors
+
+    def _share(self) -> None:
+        """What was given to steps that several processes take, to whoever adds it up."""
+        found = self._inspection.ask(SeenOpacus.given)
+        if found is None:
+            return
+        ranks, given = found
+        for one in given:
+            with suppress(Exception):  # what is not told is not known
+                self.training.share(shared_by(one, ranks, self.training.number, self._optimizer))
 
     def _is_known(self) -> bool:
         """Has the first step shown that the loader of `make_private` is not the one that is used? Once."""

@@ -14,6 +14,7 @@ from epsilometer.watching.collect.batches import DrawnBatches, sampled_by
 from epsilometer.watching.collect.copies import copies
 from epsilometer.watching.collect.drawn import NoisySum
 from epsilometer.watching.collect.layers import layer_norms
+from epsilometer.watching.collect.ranks import Given, RankShares, local
 from epsilometer.watching.collect.records import sample_of
 from epsilometer.watching.collect.seen import SeenTraining
 from epsilometer.watching.collect.stepping import Stepping
@@ -25,7 +26,7 @@ from epsilometer.watching.frameworks.opacus.crafted import through_module, throu
 from epsilometer.watching.frameworks.opacus.shares import SeenShares
 from epsilometer.watching.frameworks.opacus.size import size
 from epsilometer.watching.frameworks.opacus.spending import note, spent, together
-from epsilometer.watching.frameworks.opacus.support import another_mechanism, own_clipping, skips
+from epsilometer.watching.frameworks.opacus.support import another_mechanism, is_sharded, own_clipping, skips
 
 _RECORDS = 512  # in a crafted batch, at most
 
@@ -118,9 +119,9 @@ class SeenOpacus(SeenTraining):
         clipping_seen, records = self._pending is not None, self._batch_size()
         if not clipping_seen and records is not None:
             self.drawn_batches.clipped(records)
-        sums = [NoisySum(p, self.name_of(p), p.summed_grad, p.grad) for p in optimizer.params]
+        sums = [NoisySum(p, self.name_of(p), local(_sum_of(optimizer, p)), local(p.grad)) for p in optimizer.params]
         self.stepping.clipped()
-        self.stepping.noised(sums, records)
+        self.stepping.noised(sums, None if self.several_processes else records)
         self.noised(
             sums,
             float(optimizer.noise_multiplier),
@@ -131,6 +132,9 @@ class SeenOpacus(SeenTraining):
         self._limit = float(optimizer.max_grad_norm)
         self.drawn_batches.stepped()
         took_a_step(self)
+        if self.several_processes:
+            self.ranks = self.ranks or RankShares(lambda: optimizer.original_optimizer)
+            self.ranks.noised(self.steps, sums, self._divisor(), self.drawn_batches.last)
 
     def noise_of_step(self, noise_multiplier: float) -> NoiseSample | None:
         """In units of what this multiplier asks for, at the largest norm that records of the step were clipped to; none
@@ -150,6 +154,29 @@ class SeenOpacus(SeenTraining):
         # Noise of another multiplier than is accounted hides parts of another length.
         more = max(1.0, self.drawn[-1]) if accounted else 1.0
         self.shares.noised(self.optimizer, self._limit * more, self.steps)
+
+    def _divisor(self) -> float:
+        """By what `scale_grad` divides."""
+        optimizer = self.optimizer
+        if optimizer.loss_reduction != "mean":
+            return 1.0
+        return float(optimizer.expected_batch_size * optimizer.accumulated_iterations)
+
+    def given(self) -> tuple[RankShares, list[Given]] | None:
+        """To steps that several processes took, since this was asked last."""
+        return None if self.ranks is None else (self.ranks, self.ranks.taken())
+
+    def accounted_as(self, noise_multiplier: float) -> None:
+        """The step under way, which several processes take."""
+        if self.ranks is not None:
+            clipped = max(self.clipped_to, float(self.optimizer.max_grad_norm))
+            world = self.ranks.world if is_sharded(self.optimizer) and self.averaged else 1
+            self.ranks.accounted(noise_multiplier * clipped / world)
+
+    @property
+    def averaged(self) -> bool:
+        """Is the sum over ranks divided by their number?"""
+        return bool(self.optimizer.loss_reduction == "mean")
 
     def accounted_late(self, accounted: tuple[float, float]) -> None:
         """An accountant was told of a step that was taken before."""
@@ -288,6 +315,12 @@ class SeenOpacus(SeenTraining):
             raise NotImplementedError
         options = {"force_functorch": True} if mode == "functorch" else {}
         return grad_sample.GradSampleModule(layer, loss_reduction="sum", **options)
+
+
+def _sum_of(optimizer: Any, parameter: Any) -> Any:
+    """Before noise, where this optimizer keeps it."""
+    kept = getattr(optimizer, "grad_state", None)
+    return parameter.summed_grad if kept is None else kept[parameter]["summed_grad"]
 
 
 def _norm_by_opacus(parameter: Any) -> torch.Tensor:

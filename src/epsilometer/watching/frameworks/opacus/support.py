@@ -67,6 +67,11 @@ def is_ghost(optimizer: Any) -> bool:
     return any(one.__name__ == "DPOptimizerFastGradientClipping" for one in type(optimizer).__mro__)
 
 
+def is_sharded(optimizer: Any) -> bool:
+    """Has each process a part of every parameter, with noise of its own?"""
+    return any("FSDP" in one.__name__ for one in type(optimizer).__mro__)
+
+
 def skips(optimizer: Any) -> bool:
     """Is what comes next one of several physical batches of a step, without noise?"""
     queue = optimizer._step_skip_queue
