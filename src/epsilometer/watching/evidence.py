@@ -48,8 +48,7 @@ def _of_check(check: Check, one: Watched) -> About:
     needed = check.needed or (check.name == NOISE_SCALE and one.made.place != MODEL)
     needed = needed and check.status is not Status.IGNORED
     remedy = MODEL_CANARIES if check.name == NOISE_SCALE else _REMEDIES.get(check.statement, "")
-    if check.name == COMPOSITION:
-        remedy = "--ignore composition, if the sum is what you promise"
+    remedy = _MAY_BE_RIGHT.get(check.name, remedy)
     if remedy == REPLAY and one.facts.replay is not None and one.facts.replay.before:  # that was done
         remedy = f"--ignore {check.name}, if you know that it knows no record"
     return About(
@@ -63,6 +62,10 @@ def _settled(piece: About) -> About:
     return replace(piece, speaks=Speaks.NOT, needed=False) if hint else piece
 
 
+_MAY_BE_RIGHT = {
+    COMPOSITION: "--ignore composition, if the sum is what you promise",
+    "reduction": "--ignore reduction, if that is meant",
+}
 _REMEDIES = {
     Statement.CLIPPING: REPLAY,
     Statement.NOTHING_ELSE: REPLAY,

@@ -49,5 +49,5 @@ def _next(one: Watched) -> str:
         return next_command(rows)
     consistent = one.verdict().outcome is Outcome.CONSISTENT
     last = next(row for row in one.statements if row.statement is Statement.NOTHING_ELSE)
-    unreplayed = one.facts.replay is None and not one.facts.several_processes
+    unreplayed = one.facts.replay is None and one.ranks == 1
     return REPLAY_IT if consistent and last.standing is Standing.HELD and unreplayed else ""

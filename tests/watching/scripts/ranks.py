@@ -7,7 +7,7 @@ import os
 import torch
 import torch.multiprocessing as processes
 from opacus import PrivacyEngine
-from opacus.distributed import DifferentiallyPrivateDistributedDataParallel as DPDDP
+from opacus.distributed import DifferentiallyPrivateDistributedDataParallel
 from torch import distributed, nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -90,7 +90,7 @@ def work(rank, options, place):
 
         model = FSDP2Wrapper(network)
     else:
-        model = DPDDP(network)
+        model = DifferentiallyPrivateDistributedDataParallel(network)
     criterion = nn.CrossEntropyLoss()
     engine = PrivacyEngine(accountant="rdp")
     given = {"noise_multiplier": options.sigma, "max_grad_norm": 1.0}

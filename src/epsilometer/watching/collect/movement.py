@@ -10,6 +10,8 @@ from weakref import WeakKeyDictionary
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from epsilometer.watching.collect.ranks import local
+
 _AT_ONCE = 1 << 20  # values
 
 
@@ -36,7 +38,7 @@ class Places:
 def _digest(tensor: torch.Tensor) -> bytes:
     """Of all values: any few of them may be those that nothing moves. NaN is NaN, and −0 is 0."""
     found = hashlib.blake2b(digest_size=16)
-    flat = tensor.detach().reshape(-1)
+    flat = local(tensor).reshape(-1)
     for begin in range(0, len(flat), _AT_ONCE):
         part = torch.nan_to_num(flat[begin : begin + _AT_ONCE]) + 0
         found.update(part.cpu().view(torch.uint8).numpy().tobytes())

@@ -12,6 +12,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from epsilometer.watching.collect.aside import Aside
 from epsilometer.watching.collect.drawn import NoisySum
+from epsilometer.watching.collect.ranks import local
 from epsilometer.watching.facts import Between, Divisors
 
 _FIRST, _EVERY = 12, 10  # steps that are looked at, and one in how many of those that follow
@@ -95,13 +96,13 @@ class Stepping(Aside):
 
 
 def _some(tensor: torch.Tensor) -> torch.Tensor:
-    flat = tensor.detach().reshape(-1)
+    flat = local(tensor).reshape(-1)
     return flat[:: max(1, len(flat) // _LOOK)][:_LOOK]
 
 
 def _norms(parameters: list[Any]) -> torch.Tensor:
     """One number a tensor: enough to see that somebody has moved it."""
-    return torch.stack([one.double() for one in torch._foreach_norm([p.detach() for p in parameters])])
+    return torch.stack([one.double() for one in torch._foreach_norm([local(p) for p in parameters])])
 
 
 def reads_sums(optimizer: Any) -> str:

@@ -23,7 +23,7 @@ from epsilometer.watching.frameworks.opacus.extra import scores_of_a_step, times
 from epsilometer.watching.frameworks.opacus.record_norms import RecordNorms
 from epsilometer.watching.frameworks.opacus.seen import SeenOpacus
 from epsilometer.watching.frameworks.opacus.sharing import shared_by
-from epsilometer.watching.frameworks.opacus.support import is_ghost, skips, why_not
+from epsilometer.watching.frameworks.opacus.support import is_ghost, is_sharded, skips, why_not
 from epsilometer.watching.privatizer import Coins, Ledger, Privatizer, Stated
 from epsilometer.watching.settings import MODEL, Settings
 from epsilometer.watching.training import WatchedTraining
@@ -169,7 +169,7 @@ class OpacusPrivatizer(Privatizer):
     def multiply(self, module: Any, original: Callable[[], Any]) -> Any:
         """Ghost clipping of the module, in the script's own backward pass."""
         factors = original()
-        if not (self._inside or self._playing):
+        if not (self._inside or self._playing or is_sharded(self._optimizer)):
             self._inspection.tell(lambda seen: seen.multiplied(factors))
         return factors
 

@@ -26,7 +26,13 @@ from epsilometer.watching.frameworks.opacus.crafted import through_module, throu
 from epsilometer.watching.frameworks.opacus.shares import SeenShares
 from epsilometer.watching.frameworks.opacus.size import size
 from epsilometer.watching.frameworks.opacus.spending import note, spent, together
-from epsilometer.watching.frameworks.opacus.support import another_mechanism, is_sharded, own_clipping, skips
+from epsilometer.watching.frameworks.opacus.support import (
+    another_mechanism,
+    communicates,
+    is_sharded,
+    own_clipping,
+    skips,
+)
 
 _RECORDS = 512  # in a crafted batch, at most
 
@@ -96,15 +102,22 @@ class SeenOpacus(SeenTraining):
         """One physical batch was clipped; several may make one step."""
         self.clipped_to = max(self.clipped_to, float(self.optimizer.max_grad_norm))
         self._pending = self._pending or []
-        self._pending.append(rows(self.optimizer) or 0)
+        self._pending.append(self._rows() or 0)
         self.drawn_batches.clipped(self._pending[-1])
         self.stepping.clipped()
+        if is_sharded(self.optimizer):
+            return
         if self.ghost:
             replaced = own_clipping(self.module)
             if replaced is not None:
                 self.multiplied(replaced())
         else:
             self.shares.clipped(self.optimizer, self.steps + 1, more=skips(self.optimizer))
+
+    def _rows(self) -> int | None:
+        """Records whose gradients are there; with sharded parameters, their norms lie in the module."""
+        norms = getattr(self.module, "per_sample_gradient_norms", None) if is_sharded(self.optimizer) else None
+        return rows(self.optimizer) if norms is None else len(norms)
 
     def multiplied(self, factors: torch.Tensor) -> None:
         """A ghost module has said what its records are multiplied by."""
@@ -184,6 +197,15 @@ class SeenOpacus(SeenTraining):
             self.account(accounted)
 
     def parts(self) -> dict[str, Callable[[], Any]]:
+        """What would have to go through the module, or through parameters that lie in several processes, is not tried:
+        it would make these wait for each other."""
+        found = self._parts()
+        if communicates(self.module):
+            alone = ("mixing", *(("layers", "shares") if is_sharded(self.optimizer) else ()))
+            found |= dict.fromkeys(alone, lambda: "the module lies in several processes: try it in one")
+        return found
+
+    def _parts(self) -> dict[str, Callable[[], Any]]:
         return {
             **super().parts(),
             "sampling": self._sampling,
@@ -217,7 +239,7 @@ class SeenOpacus(SeenTraining):
             return found
         if getattr(self.optimizer, "_is_last_step_skipped", False):  # parts of the batch went unseen
             return None
-        return rows(self.optimizer)
+        return self._rows()
 
     def _multiplier(self) -> float:
         """The noise multiplier that gradients need; adaptive clipping spends a part of the budget on its counts."""

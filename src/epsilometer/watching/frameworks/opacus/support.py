@@ -67,6 +67,15 @@ def is_ghost(optimizer: Any) -> bool:
     return any(one.__name__ == "DPOptimizerFastGradientClipping" for one in type(optimizer).__mro__)
 
 
+def communicates(module: Any) -> bool:
+    """Does a pass through it make processes wait for each other?"""
+    return any(
+        kind.__name__ in ("DistributedDataParallel", "FSDPModule", "FullyShardedDataParallel")
+        for part in module.modules()
+        for kind in type(part).__mro__
+    )
+
+
 def is_sharded(optimizer: Any) -> bool:
     """Has each process a part of every parameter, with noise of its own?"""
     return any("FSDP" in one.__name__ for one in type(optimizer).__mro__)
