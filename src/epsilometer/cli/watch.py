@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import enum
 import functools
@@ -52,14 +53,25 @@ def watch(
     ] = False,
     seed: Annotated[int | None, typer.Option(help="Of coins and canaries' noise; without it, the system's.")] = None,
     neighbours: Annotated[
-        int,
+        int | None,
         typer.Option(
             help="Also run the command beside itself with one record changed and the same noise, to find whatever else "
             "depends on the data; so many times with a record changed for good, every second time where the script "
             "reads its data, and twice more. All runs work in private copies of the working directory, and leave "
-            "nothing."
+            "nothing. 0 unless given; with --noise-multiplier 1."
         ),
-    ] = 0,
+    ] = None,
+    noise_multiplier: Annotated[
+        float | None,
+        typer.Option(
+            help="Of a loop by hand that steps a torch optimizer: the noise multiplier that is accounted. Each of its "
+            "optimizers is watched, in several runs."
+        ),
+    ] = None,
+    sample_rate: Annotated[float | None, typer.Option(help="Of a loop by hand: the sample rate that is accounted.")] = (
+        None
+    ),
+    clip_norm: Annotated[float | None, typer.Option(help="Of a loop by hand: the norm that it clips to.")] = None,
     again: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Run nothing, and judge what --out DIR has recorded once more."),
@@ -87,12 +99,14 @@ def watch(
     """
     from epsilometer.watching.launch.run import follow
     from epsilometer.watching.replay.runs import lockstep
-    from epsilometer.watching.watch import validated
+    from epsilometer.watching.watch import declared, validated
 
     if again is None and ("--" not in sys.argv or not command):
         given = shlex.join(command) if command else None
         raise InvalidInput("COMMAND", given, "-- before it", "as in: epsilometer watch -- python train.py")
     settings = validated(number, canaries.value, seed, argument="number")
+    settings = dataclasses.replace(settings, declared=declared(noise_multiplier, sample_rate, clip_norm))
+    neighbours = int(settings.declared is not None) if neighbours is None else neighbours
     display = Display(options.judging(), stop_when_known, verbose)
     if again is not None:
         return _again(again, display, options)

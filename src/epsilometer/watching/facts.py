@@ -371,6 +371,29 @@ class Replay:
 
 
 @dataclass(frozen=True)
+class Effective:
+    """What a loop by hand makes of one record and of random numbers (`watching.replay.effective`): the noise multiplier
+    that its steps have at most, by the records that were tried, under replacement counted as twice the clip norm."""
+
+    stated: float
+    clip_norm: float | None  # as declared, and
+    rate: float | None
+    steps: int
+    compared: int  # steps that a changed record reached, of all runs
+    kinds: dict[str, float]  # of how a record was changed: the multiplier at most
+    kind: str  # of the smallest, and
+    step: int | None
+    silent: list[str]  # tensors that a changed record reached and no random number did
+    silent_steps: int
+    silent_step: int | None  # the first of these
+    whole: bool  # is there no noise in any tensor of these steps?
+    clipping: str  # why clipping is to blame for a multiplier that is too small; empty if noise is
+    normal: float  # share of the variance that comes of normal numbers which are drawn after a model saw the batch
+    repeated: int  # steps with the noise of the step before
+    untested: list[str]  # what says nothing, and why
+
+
+@dataclass(frozen=True)
 class Facts:
     """All of them, of one training."""
 
@@ -403,6 +426,7 @@ class Facts:
     leaves: Leaves | None = None
     rows: Rows | None = None
     replay: Replay | None = None
+    effective: Effective | None = None
     troubles: dict[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -442,6 +466,7 @@ _PARTS: dict[str, type] = {
     "leaves": Leaves,
     "rows": Rows,
     "replay": Replay,
+    "effective": Effective,
 }
 PARTS = tuple(_PARTS)
 

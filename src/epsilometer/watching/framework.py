@@ -16,7 +16,8 @@ class Framework:
     """`modules` are waited for; as soon as a script has imported one, `attach` ("package.module:function") is called
     there with that module and the process's `Trainings`. `begins` says in words what begins a watched training, and
     `versions` the first and the last version of each library that was tried, as far as somebody did. With
-    `checks_alone` there are checks of its trainings without canaries too."""
+    `checks_alone` there are checks of its trainings without canaries too. One that is `declared` is waited for only
+    where somebody says what is accounted: scripts of every kind import its modules."""
 
     name: str
     modules: tuple[str, ...]
@@ -24,6 +25,7 @@ class Framework:
     begins: str
     versions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     checks_alone: bool = True
+    declared: bool = False
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[\w.]+:\w+", self.attach):
@@ -75,6 +77,14 @@ FRAMEWORKS: Registry[Framework] = Registry(
             "optax's differentially_private_aggregate, or a plan of jax-privacy,",
             {"optax": ("0.2", "0.2"), "jax_privacy": ("2.0", "2.0")},
             checks_alone=False,
+        ),
+        "torch": Framework(
+            "torch",
+            ("torch",),
+            "epsilometer.watching.frameworks.torch.attach:attach",
+            "the first step of a torch optimizer (with --noise-multiplier)",
+            {"torch": ("2.6", "2.13")},
+            declared=True,
         ),
     },
     argument="framework",

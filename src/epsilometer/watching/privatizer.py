@@ -51,7 +51,8 @@ class Privatizer(ABC):
     """
 
     shows_noise: ClassVar[bool] = False  # does `noise` look at the model's own parameters?
-    place: str = EXTRA  # where its canaries are
+    plays: ClassVar[bool] = True  # may there be canaries at all?
+    place: str = EXTRA  # where they are
 
     @abstractmethod
     def stated(self) -> Stated:

@@ -27,15 +27,26 @@ class Replaying:
 
 
 @dataclass(frozen=True)
+class Declared:
+    """What whoever starts a command says of a loop by hand in it: what is accounted, and the norm of clipping."""
+
+    noise_multiplier: float
+    sample_rate: float | None = None
+    clip_norm: float | None = None
+
+
+@dataclass(frozen=True)
 class Settings:
     """Number of canaries (0: checks only) and their place; the seed of coins and of the canaries' noise (none: the
-    system's entropy); whether the script gets other seeds than it asks for; whether it is one run of several."""
+    system's entropy); whether the script gets other seeds than it asks for; whether it is one run of several; what is
+    declared of a loop by hand."""
 
     canaries: int = 200
     place: str = EXTRA
     seed: int | None = None
     other_seeds: bool = False
     replaying: Replaying | None = None
+    declared: Declared | None = None
 
     @property
     def follows(self) -> bool:
@@ -49,4 +60,9 @@ class Settings:
     def read(cls, directory: Path) -> Settings:
         found = json.loads((directory / FILE).read_text(encoding="utf-8"))
         replaying = found.pop("replaying", None)
-        return cls(**found, replaying=None if replaying is None else Replaying(**replaying))
+        declared = found.pop("declared", None)
+        return cls(
+            **found,
+            replaying=None if replaying is None else Replaying(**replaying),
+            declared=None if declared is None else Declared(**declared),
+        )

@@ -44,6 +44,7 @@ class WatchedTraining:
         self._tell_at = time.monotonic() + _PAUSE
         self._names: list[str] = []  # of parameters whose noise was seen
         self._blind = not privatizer.shows_noise
+        self._canaries = settings.canaries if privatizer.plays else 0
         self.draw = np.random.default_rng(np.random.SeedSequence(settings.seed, spawn_key=(number,)))
 
     def begin(self) -> None:
@@ -55,7 +56,7 @@ class WatchedTraining:
                 stated.name,
                 stated.noise_multiplier,
                 stated.clip_norm,
-                self.settings.canaries,
+                self._canaries,
                 one.place,
                 stated.settings,
                 one.shows_noise,
@@ -92,7 +93,7 @@ class WatchedTraining:
 
     def toss(self, canaries: int | None = None) -> Coins:
         """Who is in, in the step under way."""
-        self._coins = self.draw.random(self.settings.canaries if canaries is None else canaries) < 0.5
+        self._coins = self.draw.random(self._canaries if canaries is None else canaries) < 0.5
         return self._coins
 
     def take(self, scores: Floats) -> None:
@@ -166,7 +167,7 @@ class WatchedTraining:
     def _play(self) -> None:
         if self.elsewhere():
             return
-        if not self.settings.canaries:  # checks only
+        if not self._canaries:  # checks only
             self.seen += 1
             return
         reason = self.privatizer.why_not()

@@ -14,7 +14,7 @@ from epsilometer.errors import InvalidInput, unknown_name
 from epsilometer.watching.judging import Judging
 from epsilometer.watching.lines import in_brief, in_full
 from epsilometer.watching.privatizer import Privatizer
-from epsilometer.watching.settings import EXTRA, MOST, PLACES, Settings
+from epsilometer.watching.settings import EXTRA, MOST, PLACES, Declared, Settings
 from epsilometer.watching.training import Trainings, WatchedTraining
 
 if TYPE_CHECKING:
@@ -30,6 +30,21 @@ def validated(canaries: int, place: str, seed: int | None, *, argument: str = "c
     if place not in PLACES:
         raise unknown_name("place", place, PLACES)
     return Settings(canaries, place, seed)
+
+
+def declared(noise_multiplier: float | None, sample_rate: float | None, clip_norm: float | None) -> Declared | None:
+    """What somebody says of a loop by hand, if that makes sense."""
+    if noise_multiplier is None:
+        for name, value in (("sample-rate", sample_rate), ("clip-norm", clip_norm)):
+            if value is not None:
+                raise InvalidInput(name, value, "--noise-multiplier beside it", "both say what a loop by hand accounts")
+        return None
+    validate.real("noise-multiplier", noise_multiplier, above=0)
+    if sample_rate is not None:
+        validate.real("sample-rate", sample_rate, above=0, below=1, closed="]")
+    if clip_norm is not None:
+        validate.real("clip-norm", clip_norm, above=0)
+    return Declared(noise_multiplier, sample_rate, clip_norm)
 
 
 class Watch:

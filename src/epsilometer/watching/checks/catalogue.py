@@ -12,6 +12,7 @@ from epsilometer.watching.checks import (
     accounted,
     batches,
     clipping,
+    effective,
     independence,
     kept,
     layers,
@@ -26,7 +27,7 @@ from epsilometer.watching.checks import (
     weights,
 )
 from epsilometer.watching.checks.check import Check, Finding, not_applicable
-from epsilometer.watching.checks.names import JAX, NAMES, REPLAYED
+from epsilometer.watching.checks.names import BY_HAND, JAX, NAMES, REPLAYED
 from epsilometer.watching.facts import PARTS, Facts
 
 Answer = Callable[[Facts], Finding]
@@ -57,7 +58,7 @@ def _own(
     *answers: tuple[Answer, tuple[str, ...]],
     needed: bool = False,
 ) -> NamedCheck:
-    return NamedCheck(name, {**NAMES, **JAX, **REPLAYED}[name], answers, statement, basis, needed)
+    return NamedCheck(name, {**NAMES, **JAX, **REPLAYED, **BY_HAND}[name], answers, statement, basis, needed)
 
 
 def _usable(name: str, found: object) -> NamedCheck | None:
@@ -155,6 +156,20 @@ CHECKS: Registry[NamedCheck] = Registry(
                 Statement.NOTHING_ELSE,
                 Basis.HINT,
                 (weights.only_private_steps, ("moved", "steps", "others")),
+                needed=True,
+            ),
+            _own(
+                "effective-noise",
+                Statement.NOISE,
+                Basis.TEST,
+                (effective.effective_noise, ("effective",)),
+                needed=True,
+            ),
+            _own(
+                "effective-clipping",
+                Statement.CLIPPING,
+                Basis.TEST,
+                (effective.effective_clipping, ("effective",)),
                 needed=True,
             ),
             _own(

@@ -49,6 +49,11 @@ REPLAYED = {  # of runs with neighbours
     "replayed-steps": "are as many steps taken with a changed record?",
 }
 
+BY_HAND = {  # of a loop by hand, in several runs
+    "effective-noise": "is noise as large as is stated, for what one record moves?",
+    "effective-clipping": "does one record move a step by no more than noise is made for?",
+}
+
 NOISE_LAW = "noise-law"  # no check of facts: a test of the noise of every step, which may be ignored like one
 NOISE_SCALE = "noise-scale"  # without its answer, canaries on a parameter of their own say nothing of the others
 BATCHES = "batches"  # of which one fault is known from the first step on

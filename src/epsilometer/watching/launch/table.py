@@ -31,14 +31,16 @@ def write_table(directory: Path, settings: Settings) -> None:
     """By module: who attaches, and where the package is in which that is. What cannot be used is left out."""
     table: dict[str, Any] = {}
     for framework in FRAMEWORKS.values():
-        if not (settings.canaries or framework.checks_alone):
+        if not (settings.canaries or framework.checks_alone) or (framework.declared and settings.declared is None):
             continue
         entry = {"attach": framework.attach, **_found(re.split("[.:]", framework.attach)[0])}
         for module in framework.modules:
             table.setdefault(module, []).append(entry)
     if settings.replaying is not None:
         table[""] = [_AT_ONCE]
-        table |= {"numpy": [_NUMPY], "torch": [_TORCH], "torch._inductor.config": [_COMPILER]}
+        table["numpy"] = [_NUMPY]
+        table["torch"] = [_TORCH, *table.get("torch", [])]
+        table["torch._inductor.config"] = [_COMPILER]
         for module in READERS:
             table.setdefault(module, []).append(_CHANGING if settings.replaying.role == READ else _READERS)
     (directory / FILE).write_text(json.dumps(table), encoding="utf-8")

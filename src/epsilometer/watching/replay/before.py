@@ -10,7 +10,7 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from epsilometer.watching.replay import randomness
@@ -33,7 +33,7 @@ class Before:
     over = False  # the first training has begun
 
     def __init__(self) -> None:
-        self.drew, self._depth = False, 0
+        self.drew, self.depth = False, 0
         self.look_later: Callable[[], object] = lambda: None  # by whoever looks on from then on
         self.settle_later: Callable[[], object] = lambda: None
         self._known = self._now()
@@ -43,10 +43,10 @@ class Before:
         init = importlib.import_module("torch.nn.init")
         names = [name for name in vars(init) if name.endswith("_") and callable(getattr(init, name))]
         for name in names:  # also helpers of functions that others have imported by now
-            setattr(init, name, self._innocent(getattr(init, name)))
+            setattr(init, name, innocent(getattr(init, name)))
         loading = importlib.import_module("torch.utils.data.dataloader")
         for owner, name in ((loading.DataLoader, "__iter__"), (loading._BaseDataLoaderIter, "__next__")):
-            setattr(owner, name, self._innocent(getattr(owner, name)))
+            setattr(owner, name, innocent(getattr(owner, name)))
         self.attach_to_others()
 
     def attach_to_others(self) -> None:
@@ -55,7 +55,7 @@ class Before:
             if place in sys.modules and place not in self._wrapped:
                 self._wrapped.add(place)
                 for name in names:
-                    setattr(sys.modules[place], name, self._innocent(getattr(sys.modules[place], name)))
+                    setattr(sys.modules[place], name, innocent(getattr(sys.modules[place], name)))
 
     def look(self) -> None:
         """At random numbers and generators since the last look."""
@@ -72,27 +72,17 @@ class Before:
     @contextmanager
     def apart(self) -> Iterator[None]:
         """What is drawn meanwhile is no noise."""
-        if not self._depth:
+        if not self.depth:
             self.look_later() if self.over else self.look()
-        self._depth += 1
+        self.depth += 1
         try:
             yield
         finally:
-            self._depth -= 1
-            if not self._depth and self.over:
+            self.depth -= 1
+            if not self.depth and self.over:
                 self.settle_later()
-            elif not self._depth:
+            elif not self.depth:
                 self.settle()
-
-    def _innocent(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def call(*arguments: Any, **named: Any) -> Any:
-            if by_us(2):  # canaries have random numbers of their own
-                return function(*arguments, **named)
-            with self.apart():
-                return function(*arguments, **named)
-
-        return call
 
     def _now(self) -> tuple[dict[str, bytes], int]:
         return randomness.digests(), MADE.number + randomness.made()
@@ -101,11 +91,34 @@ class Before:
 BEFORE: list[Before] = []
 
 
+def innocent(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, whose random numbers hide nothing."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        if not BEFORE or by_us(2):  # canaries have random numbers of their own
+            return function(*arguments, **named)
+        with BEFORE[0].apart():
+            return function(*arguments, **named)
+
+    return call
+
+
 def begin() -> None:
     """Torch was imported."""
     if not BEFORE:
         BEFORE.append(Before())
         BEFORE[0].attach()
+
+
+def inside() -> bool:
+    """Within a function whose random numbers hide nothing: first weights, a loader, a permutation."""
+    return any(one.depth for one in BEFORE)
+
+
+def apart() -> AbstractContextManager[None]:
+    """What is drawn meanwhile is told otherwise."""
+    return BEFORE[0].apart() if BEFORE else nullcontext()
 
 
 def noise_before() -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from epsilometer.watching.replay.roles import HUGE, LABEL, LEFT_OUT, REPLACED
+from epsilometer.watching.replay.roles import HUGE, HUGE_LABEL, LABEL, LEFT_OUT, REPLACED
 
 _TIMES = 1000.0
 _ALL_OTHERS = "all replaced by others"
@@ -122,6 +122,11 @@ def _redirected(dataset: Any, sources: Mapping[int, int], how: str) -> str:
 
 def _change(tensors: list[torch.Tensor], row: int, other: int, kind: str) -> tuple[str, Callable[[torch.Tensor], None]]:
     """What is done to each tensor; another kind where this one is not possible, none if nothing would change."""
+    if kind == HUGE_LABEL:
+        (first, enlarge_one), (second, label_one) = (_change(tensors, row, other, each) for each in (HUGE, LABEL))
+        if (first, second) == (HUGE, LABEL):
+            return kind, lambda one: (enlarge_one(one), label_one(one))[0]
+        kind = HUGE if first == HUGE else LABEL
     if kind == HUGE and any(_measured(one) for one in tensors):
 
         def enlarge(one: torch.Tensor) -> None:

@@ -43,6 +43,14 @@ class Entropy:
             found += hashlib.sha256(self._key + self._blocks.to_bytes(8, "big")).digest()
         return found[:size]
 
+    def state(self) -> list[Any]:
+        """Where in which stream it is."""
+        return [self._key.hex(), self._blocks]
+
+    def go_to(self, state: list[Any]) -> None:
+        """On from there."""
+        self._key, self._blocks = bytes.fromhex(state[0]), int(state[1])
+
     def forked(self) -> None:
         """A copy of the process: other bytes than the original's, the same in every run."""
         self._key = hashlib.sha256(self._key + b"fork" + self._forks.to_bytes(8, "big")).digest()
@@ -164,3 +172,20 @@ def used() -> int:
 def let_the_clock_run() -> None:
     if CLOCK is not None:
         CLOCK.release()
+
+
+def state() -> list[Any] | None:
+    """Where the common stream is."""
+    return ENTROPY.state() if ENTROPY is not None else None
+
+
+def go_to(found: list[Any] | None) -> None:
+    """On from there."""
+    if ENTROPY is not None and found is not None:
+        ENTROPY.go_to(found)
+
+
+def draw_anew(rng: Any) -> None:
+    """A stream of this run's own, by a generator of numpy."""
+    if ENTROPY is not None:
+        ENTROPY.go_to([rng.bytes(16).hex(), 0])

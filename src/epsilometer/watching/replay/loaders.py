@@ -17,8 +17,8 @@ _DEPTH = 4  # samplers around samplers
 class Loaders:
     """Those of trainings, known by their samplers, and all others."""
 
-    def __init__(self, lockstep: Lockstep) -> None:
-        self._lockstep, self._samplers = lockstep, list[Any]()
+    def __init__(self, lockstep: Lockstep, *, every: bool = False) -> None:
+        self._lockstep, self._samplers, self._all = lockstep, list[Any](), every
 
     def add(self, loader: Any) -> None:
         """Of a training."""
@@ -50,7 +50,7 @@ class Loaders:
                 lockstep.guarded(lockstep.settle)
             if not trains or not lockstep.active:
                 return batch
-            changed = lockstep.guarded(lockstep.batch, batch)
+            changed = lockstep.guarded(lockstep.batch, batch, getattr(iterator, "_dataset", None))
             return batch if changed is None else changed
 
         DataLoader.__iter__ = __iter__  # type: ignore[method-assign]
@@ -66,6 +66,8 @@ class Loaders:
         return trains
 
     def _of_training(self, sampler: Any) -> bool:
+        if self._all:
+            return True
         for _ in range(_DEPTH):
             if any(sampler is one for one in self._samplers):
                 return True

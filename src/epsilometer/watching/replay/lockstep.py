@@ -213,8 +213,8 @@ class Lockstep:
             self._ask()
         self._forwarded = True
 
-    def batch(self, batch: Any) -> Any:
-        """What the loader gives; with one record changed, if that is this run's part."""
+    def batch(self, batch: Any, source: Any = None) -> Any:
+        """What the loader of this data set gives; with one record changed, if that is this run's part."""
         names = names_of(batch)
         if self.role == ROTATING and not self._kind and names is not None:
             kind = _ROTATION[self._turn % len(_ROTATION)]
@@ -363,7 +363,7 @@ class Lockstep:
             self._leave("")
         sums = {name.partition(":")[2]: one for name, one in tensors.items() if name.startswith("sum:")}
         delta, where = distance(sums, self._sums)
-        found = _numbers(said["numbers"], self._at_sum["numbers"])
+        found = numbers_unlike(said["numbers"], self._at_sum["numbers"])
         own = training.state()
         found += differences({name: one for name, one in tensors.items() if _lasting(name)}, own)
         line |= {"batches": len(said["rows"]), "chose": self._chose(said), "mixes": self._mixes(said)}
@@ -446,7 +446,7 @@ class Lockstep:
         os._exit(0)
 
 
-def _numbers(theirs: dict[str, float], own: dict[str, float]) -> list[Difference]:
+def numbers_unlike(theirs: dict[str, float], own: dict[str, float]) -> list[Difference]:
     found = []
     for name in sorted(theirs.keys() | own.keys()):
         one, other = theirs.get(name, math.inf), own.get(name, math.inf)

@@ -14,10 +14,22 @@ from typing import Any
 from epsilometer.errors import MALFORMED
 from epsilometer.watching.facts import Facts, MovedSums, Replay, Unlike
 from epsilometer.watching.recording import SUFFIX, Reader, Told, Writer
+from epsilometer.watching.replay.effective import sources_with_noise, with_effective
 from epsilometer.watching.replay.files import unlike
 from epsilometer.watching.replay.marks import reached
-from epsilometer.watching.replay.roles import BOUNDS, COPY, FIXED, LEFT_OUT, LINES, NOISE, OTHERS, PLACEHOLDER, READ
-from epsilometer.watching.settings import Replaying
+from epsilometer.watching.replay.roles import (
+    BOUNDS,
+    COPY,
+    FIXED,
+    LEFT_OUT,
+    LINES,
+    NEGATED,
+    NOISE,
+    OTHERS,
+    PLACEHOLDER,
+    READ,
+)
+from epsilometer.watching.settings import Declared, Replaying
 
 Line = dict[str, Any]
 _TINY = 1e-3  # clip norms, or of the larger number: what differs by less is the order of additions
@@ -39,6 +51,7 @@ def tell(
     recordings: Path,
     written: Mapping[int, Mapping[str, Path]],
     codes: Mapping[int, int],
+    declared: Declared | None = None,
 ) -> None:
     """Facts of every training once more, with the replay's, at the end of the recording of the reference. Checkpoints
     were `written` by whole runs, which ended with such exit codes."""
@@ -46,6 +59,8 @@ def tell(
     process = next((line["pid"] for line in lines[0] if "pid" in line), None)
     followed = {line["training"] for line in lines[0] if "training" in line}
     taken = sum(line["end"] for line in lines[0] if "end" in line)
+    outside = any("outside" in line for line in lines[0])
+    noisy = sources_with_noise(runs, lines) if outside else set()
     for path in sorted(recordings.glob(f"*{SUFFIX}")):
         first = path.name.startswith(f"{process}-")
         for training, told in _told(path, followed if first else set()).items():
@@ -54,7 +69,10 @@ def tell(
                     run: [one for one in said if one.get("training", training) == training]
                     for run, said in lines.items()
                 }
-                found = replace(told, replay=replay_of(runs, of, written, codes, _not_followed(told, taken)))
+                if outside and declared is not None:
+                    found = with_effective(told, runs, of, noisy, declared)
+                else:
+                    found = replace(told, replay=replay_of(runs, of, written, codes, _not_followed(told, taken)))
             else:
                 found = replace(told, troubles={**told.troubles, "replay": _NOT_FOLLOWED})
             Writer(path).take(Told(training, found))
@@ -129,7 +147,7 @@ class _Merge:
         self._choosing = any(line.get("chose") for one in lines.values() for line in one)
         self.neighbours: list[str] = []
         for run in runs:
-            if run.run and run.role != NOISE:
+            if run.run and run.role not in (NOISE, NEGATED):
                 self._take(run, lines[run.run])
 
     def _study(self, lines: Sequence[Line]) -> None:

@@ -23,6 +23,7 @@ class Made:
         self.number = 0  # of those that were made, but for those of packages while they are imported
         self._last = 0
         self.lost = False  # there were more than are followed
+        self.own: Callable[[Any], Any] = lambda made: made  # what the script gets
 
     def note(self, made: Any) -> Any:
         if by_us(3):
@@ -30,6 +31,7 @@ class Made:
         of_package = importing()
         if of_package and maker(3).startswith(_DESCRIBING):
             return made
+        made = self.own(made)
         self.number += not of_package
         self._last += 1
         if len(self._all) >= _MOST:

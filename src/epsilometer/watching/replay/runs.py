@@ -24,7 +24,7 @@ from epsilometer.watching.replay.control import ENDED, Control, create
 from epsilometer.watching.replay.copies import command_in, private_place, variables
 from epsilometer.watching.replay.files import Written
 from epsilometer.watching.replay.merge import tell
-from epsilometer.watching.replay.roles import FIXED, NOISE, OTHERS, PLACEHOLDER, READ, REFERENCE, ROTATING
+from epsilometer.watching.replay.roles import FIXED, NEGATED, NOISE, OTHERS, PLACEHOLDER, READ, REFERENCE, ROTATING
 from epsilometer.watching.settings import MODEL, Replaying, Settings
 
 MOST = 16  # neighbours
@@ -124,6 +124,7 @@ class Runs:
             recordings,
             written,
             self._codes,
+            self._settings.declared,
         )
 
 
@@ -140,18 +141,22 @@ def lockstep(command: Sequence[str], neighbours: int, settings: Settings, out: P
     meeting = _meeting(root)
     try:
         create(meeting)
-        yield Runs(_runs(command, neighbours, root, meeting, out), settings)
+        declared = settings.declared is not None
+        yield Runs(_runs(command, neighbours, root, meeting, out, by_hand=declared), settings)
     finally:
         for place in (root, meeting):
             shutil.rmtree(place, ignore_errors=True)
 
 
-def _runs(command: Sequence[str], neighbours: int, root: Path, meeting: Path, out: Path | None) -> list[Run]:
+def _runs(
+    command: Sequence[str], neighbours: int, root: Path, meeting: Path, out: Path | None, *, by_hand: bool = False
+) -> list[Run]:
     named = any("{neighbour}" in word for word in command)
-    # Of the tool's own choice every second one is changed where it is read.
-    kinds = [PLACEHOLDER] * neighbours if named else [FIXED if at % 2 == 0 else READ for at in range(neighbours)]
+    # Of the tool's own choice every second one is changed where it is read; of a loop by hand all, which may have no
+    # data set that is known.
+    kinds = [PLACEHOLDER if named else READ if by_hand or at % 2 else FIXED for at in range(neighbours)]
     fixed = [(kind, number) for number, kind in enumerate(kinds, 1)]
-    roles = [(REFERENCE, 0), (NOISE, 0), (ROTATING, 0), (OTHERS, 0), *fixed]
+    roles = [(REFERENCE, 0), (NOISE, 0), (ROTATING, 0), (NEGATED if by_hand else OTHERS, 0), *fixed]
     salt, hash_seed = secrets.token_hex(16), secrets.randbelow(2**32)
     runs = []
     for run, (role, number) in enumerate(roles):

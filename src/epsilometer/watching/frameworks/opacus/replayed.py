@@ -12,6 +12,7 @@ from epsilometer.watching.collect.mixing import plain
 from epsilometer.watching.frameworks.opacus.seen import rows
 from epsilometer.watching.replay.data import TrainingData
 from epsilometer.watching.replay.lockstep import Trained
+from epsilometer.watching.replay.optimizers import places_of, put, state_of
 from epsilometer.watching.replay.process import present, watch_forward
 from epsilometer.watching.settings import Replaying
 
@@ -41,22 +42,13 @@ class ReplayedOpacus(Trained):
         module, optimizer = self._module, self._optimizer
         found = {f"weights: {plain(name)}": p.detach() for name, p in module.named_parameters()}
         found |= {f"buffers: {plain(name)}": one for name, one in module.named_buffers()}
-        for p, kept in optimizer.state.items():
-            for key, value in kept.items():
-                if isinstance(value, torch.Tensor):
-                    found[f"state of the optimizer: {self._name(p)}, {key}"] = value
-        return found
+        return found | state_of(optimizer, self._name)
 
     def numbers(self) -> dict[str, float]:
         return {name: float(owner[key]) for name, owner, key in self._places()}
 
     def set_numbers(self, numbers: dict[str, float]) -> None:
-        for name, owner, key in self._places():
-            if name in numbers and float(owner[key]) != numbers[name]:
-                before = owner[key]
-                owner[key] = (
-                    torch.full_like(before, numbers[name]) if isinstance(before, torch.Tensor) else numbers[name]
-                )
+        put(self._places(), numbers)
 
     def released(self) -> dict[str, float]:
         """Adaptive clipping pays for the noisy count that moves its clip norm, and knows how many records there are."""
@@ -90,15 +82,7 @@ class ReplayedOpacus(Trained):
 
     def _places(self) -> Iterator[tuple[str, Any, str]]:
         """Where numbers are: names, and who has them under which key."""
-        optimizer = self._optimizer
-        for name, key in _ATTRIBUTES.items():
-            if _number(vars(optimizer).get(key)):
-                yield f"{name}: {key}", vars(optimizer), key
-        for at, group in enumerate(optimizer.param_groups):
-            for key, value in group.items():
-                if _number(value):
-                    what = "learning rate" if key == "lr" else "setting of the optimizer"
-                    yield f"{what}: {key} of group {at}", group, key
+        return places_of(self._optimizer, _ATTRIBUTES)
 
 
 def replayed(replaying: Replaying, number: int, module: Any, optimizer: Any, loader: Any, dataset: Any) -> Any:
@@ -141,9 +125,3 @@ class _Hooks:
             self.summed()
             self.noised()
         self._noised = False
-
-
-def _number(value: Any) -> bool:
-    if isinstance(value, torch.Tensor):
-        return value.numel() == 1
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,206 @@
+"""Functions by which a script draws numbers of its own, wrapped: one that may be noise can be drawn anew, or negated.
+
+What cannot be wrapped (draws in C, a package's own generator) is noticed by the state of its generator, and no more.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+
+from epsilometer.watching.replay import before
+from epsilometer.watching.replay.noting import MADE, bits_of, by_us
+
+Draw = functools.partial[Any]
+NORMAL, OTHER = "normal", "other"  # how they are drawn: normal numbers may be noise wherever they are drawn
+_TORCH = {
+    "randn": NORMAL, "randn_like": NORMAL, "normal": NORMAL, "rand": OTHER, "rand_like": OTHER, "bernoulli": OTHER,
+    "poisson": OTHER,
+}  # fmt: skip
+_METHODS = {
+    "normal_": NORMAL, "log_normal_": NORMAL, "uniform_": OTHER, "bernoulli_": OTHER, "exponential_": OTHER,
+    "cauchy_": OTHER, "geometric_": OTHER, "bernoulli": OTHER,
+}  # fmt: skip
+_NUMPY = {
+    "normal": NORMAL, "standard_normal": NORMAL, "randn": NORMAL, "multivariate_normal": NORMAL, "laplace": NORMAL,
+    "random": OTHER, "rand": OTHER, "random_sample": OTHER, "uniform": OTHER, "binomial": OTHER,
+    "exponential": OTHER, "standard_t": NORMAL, "gumbel": OTHER, "logistic": OTHER,
+}  # fmt: skip
+_PYTHON = {"gauss": NORMAL, "normalvariate": NORMAL}
+# Functions that choose records: their numbers are no noise.
+_CHOOSE: dict[str, tuple[str, ...]] = {
+    "torch": ("randint", "multinomial"),
+    "random": ("choice", "choices", "randint", "randrange"),
+    "numpy.random": ("choice", "randint"),
+}
+_CHOOSE_BY = ("choice", "permutation", "permuted", "shuffle", "integers", "randint")
+
+
+def _as_it_is(_: str, result: Any, __: Draw) -> Any:
+    return result
+
+
+class Draws:
+    """Of this process. `act` is told the kind of a draw, how many numbers it gave, and how it is made again."""
+
+    def __init__(self) -> None:
+        self.act: Callable[[str, Any, Draw], Any] = _as_it_is
+        self._inside = False
+        self.numbers = {NORMAL: 0, OTHER: 0}  # since they were counted last
+        self.kind = ""  # of the draw under way
+        self.looks = True  # a draw that is seen is to be told from one that is not
+
+    def through(
+        self, kind: str, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> Any:
+        """A draw of the script's own."""
+        if self._inside or by_us(3) or before.inside():
+            return function(*arguments, **named)
+        self._inside, self.kind = True, kind
+        try:
+            with before.apart() if self.looks else nullcontext():
+                result = function(*arguments, **named)
+                self.numbers[kind] += _size(result)
+                return self.act(kind, result, functools.partial(function, *arguments, **named))
+        finally:
+            self._inside, self.kind = False, ""
+
+
+DRAWS = Draws()
+
+
+def again(draw: Draw, rng: np.random.Generator) -> Any:
+    """The same draw with numbers of `rng`, which leaves every generator as it is."""
+    owner = draw.args[0] if draw.args else None
+    with _put_back(draw.keywords.get("generator"), owner, int(rng.integers(2**32))):
+        return draw()
+
+
+def negated(result: Any, draw: Draw) -> Any:
+    """The same draw, mirrored at its mean."""
+    mean = _mean(draw, result)
+    if isinstance(result, torch.Tensor):
+        with torch.no_grad():
+            return result.neg_().add_(2 * mean) if isinstance(mean, float) else result.copy_(2 * mean - result)
+    return 2 * mean - result
+
+
+def _mean(draw: Draw, result: Any) -> Any:
+    """Of functions that are given one; the others have 0."""
+    name = getattr(draw.func, "__name__", "")
+    if name not in ("normal", "normal_", "laplace", "gauss", "normalvariate", "multivariate_normal"):
+        return 0.0
+    arguments = [one for one in draw.args if one is not result and not _is_source(one)]
+    for key in ("mean", "loc", "mu"):
+        if key in draw.keywords:
+            arguments = [draw.keywords[key]]
+    mean = arguments[0] if arguments else 0.0
+    if isinstance(mean, torch.Tensor | np.ndarray):
+        return mean
+    return float(mean) if isinstance(mean, int | float) else np.asarray(mean)
+
+
+def attach() -> None:
+    """Wrap all that there are; what a script has taken out of its module before is not seen."""
+    for name, kind in _TORCH.items():
+        _wrap(torch, name, kind)
+    for name, kind in _METHODS.items():
+        _wrap(torch.Tensor, name, kind)
+    for name, kind in _NUMPY.items():
+        _wrap(np.random, name, kind)
+    for name, kind in _PYTHON.items():
+        _wrap(random, name, kind)
+    for module, names in _CHOOSE.items():
+        for name in names:
+            setattr(sys.modules[module], name, before.innocent(getattr(sys.modules[module], name)))
+    MADE.own = _own
+
+
+_Generator: Any = importlib.import_module("numpy.random._generator").Generator  # not what scripts get by this name
+_RandomState: Any = importlib.import_module("numpy.random.mtrand").RandomState
+
+
+class OwnGenerator(_Generator):  # type: ignore[misc]
+    """Numpy's, whose draws are seen."""
+
+
+class OwnRandomState(_RandomState):  # type: ignore[misc]
+    """The old one."""
+
+
+def _own(made: Any) -> Any:
+    """In the place of one of numpy's that a script makes."""
+    if type(made) is _Generator:
+        return OwnGenerator(made.bit_generator)
+    return OwnRandomState(made._bit_generator) if type(made) is _RandomState else made
+
+
+def _seen(owner: Any, base: Any) -> None:
+    for name, kind in _NUMPY.items():
+        original = getattr(base, name, None)
+        if original is not None:
+            setattr(owner, name, _around(original, kind))
+    for name in _CHOOSE_BY:
+        if hasattr(base, name):
+            setattr(owner, name, before.innocent(getattr(base, name)))
+
+
+def _wrap(owner: Any, name: str, kind: str) -> None:
+    original = getattr(owner, name, None)
+    if original is not None:
+        setattr(owner, name, _around(original, kind))
+
+
+def _around(original: Callable[..., Any], kind: str) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def draw(*arguments: Any, **named: Any) -> Any:
+        return DRAWS.through(kind, original, arguments, named)
+
+    return draw
+
+
+_seen(OwnGenerator, _Generator)
+_seen(OwnRandomState, _RandomState)
+
+
+def _size(result: Any) -> int:
+    if isinstance(result, torch.Tensor):
+        return result.numel()
+    return int(np.size(result))
+
+
+def _is_source(one: Any) -> bool:
+    return isinstance(one, _Generator | _RandomState)
+
+
+@contextmanager
+def _put_back(generator: Any, owner: Any, seed: int) -> Iterator[None]:
+    """Generators of a draw, seeded afresh meanwhile."""
+    torches = [torch.default_generator, *([generator] if isinstance(generator, torch.Generator) else [])]
+    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torches += list(torch.cuda.default_generators)
+    kept = [(one, one.get_state()) for one in torches]
+    bits = [bits_of(np.random.mtrand._rand), *([bits_of(owner)] if _is_source(owner) else [])]
+    states = [(one, one.state) for one in bits]
+    plain = random.getstate()
+    try:
+        for one in torches:
+            one.manual_seed(seed)
+        for one in bits:
+            one.state = type(one)(seed).state
+        random.seed(seed)
+        yield
+    finally:
+        for one, state in kept:
+            one.set_state(state)
+        for one, state in states:
+            one.state = state
+        random.setstate(plain)
