@@ -46,6 +46,7 @@ def _of_check(check: Check, one: Watched) -> About:
     speaks = _SPEAKS.get(check.status, Speaks.NOT)
     # Canaries on a parameter of their own, and none, do not see noise that misses a layer.
     needed = check.needed or (check.name == NOISE_SCALE and one.made.place != MODEL)
+    needed = needed or (check.name == REPLAYED_STATE and one.facts.effective is not None)  # nothing else looks there
     needed = needed and check.status is not Status.IGNORED
     remedy = MODEL_CANARIES if check.name == NOISE_SCALE else _REMEDIES.get(check.statement, "")
     remedy = _MAY_BE_RIGHT.get(check.name, remedy)

@@ -390,6 +390,8 @@ class Effective:
     clipping: str  # why clipping is to blame for a multiplier that is too small; empty if noise is
     normal: float  # share of the variance that comes of normal numbers which are drawn after a model saw the batch
     repeated: int  # steps with the noise of the step before
+    sizes: list[int]  # of batches from the data set that noise protects, where they are known
+    records: int | None  # that it has
     untested: list[str]  # what says nothing, and why
 
 

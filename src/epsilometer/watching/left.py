@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from epsilometer.rounding import down, up
 from epsilometer.statements import Stands, Statement
 from epsilometer.watching.checks.names import TARGET
 from epsilometer.watching.epsilon import History, promised
+from epsilometer.watching.facts import Effective
 
 if TYPE_CHECKING:
     from epsilometer.watching.watched import Watched
@@ -35,15 +37,19 @@ def what_is_left(one: Watched, broken: Mapping[Statement, Stands]) -> Left:
         return Left(NOBODY_KNOWS)
     (statement,) = broken
     try:
-        if statement is Statement.NOISE:
-            return _of_noise(one)
-        if statement is Statement.ACCOUNTING:
-            return _of_accounting(one, broken[statement])
-        if statement is Statement.SAMPLING:
-            return _without_sampling(one)
+        return _of_one(one, statement, broken[statement])
     except EpsilometerError:  # a history of which no accountant makes sense
-        pass
-    return Left(NOBODY_KNOWS)
+        return Left(NOBODY_KNOWS)
+
+
+def _of_one(one: Watched, statement: Statement, row: Stands) -> Left:
+    if one.facts.effective is not None:
+        return _of_loop(one, one.facts.effective)
+    if statement is Statement.NOISE:
+        return _of_noise(one)
+    if statement is Statement.ACCOUNTING:
+        return _of_accounting(one, row)
+    return _without_sampling(one) if statement is Statement.SAMPLING else Left(NOBODY_KNOWS)
 
 
 def _of_noise(one: Watched) -> Left:
@@ -53,6 +59,22 @@ def _of_noise(one: Watched) -> Left:
     exceeds = found.upper is not None and found.lower.epsilon > found.upper.epsilon
     more = ", more than is promised" if exceeds else ", not more than is promised"
     return Left(f"ε is at least {down(found.lower.epsilon)} if all steps have that noise{more}", exceeds)
+
+
+def _of_loop(one: Watched, seen: Effective) -> Left:
+    """If all steps had the multiplier that one has at most."""
+    from epsilometer.accounting import DpSgd, account, epsilon_floor
+    from epsilometer.claims import Relation
+
+    least = min(seen.kinds.values(), default=math.inf)
+    if seen.rate is None or seen.silent or seen.repeated or not 0 < least < seen.stated:
+        return Left(NOBODY_KNOWS)
+    lower = epsilon_floor(DpSgd(seen.rate, least, seen.steps), one.delta, Relation.ADD_REMOVE)
+    upper = account(DpSgd(seen.rate, seen.stated, seen.steps), one.delta).epsilon
+    words = (
+        f"ε is at least {down(lower)} at δ = {one.delta:g} if all {seen.steps} steps have that, {up(upper)} is stated"
+    )
+    return Left(words, lower > upper)
 
 
 def _of_accounting(one: Watched, row: Stands) -> Left:

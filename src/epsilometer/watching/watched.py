@@ -72,6 +72,11 @@ class Watched:
         """Of the ε that is shown."""
         return self.target_delta if self.judging.delta is None else self.judging.delta
 
+    @property
+    def by_hand(self) -> bool:
+        """Is it a loop of which nothing is known but its optimizer's steps?"""
+        return bool(self.made.settings.get("by_hand"))
+
     def add(self, step: Step) -> None:
         """One more step; one that states no noise promises nothing, and is counted only."""
         sigma = step.noise_multiplier
@@ -277,6 +282,8 @@ class Watched:
 
     def __str__(self) -> str:
         made = self.made
+        if self.by_hand:
+            return f"{made.optimizer}, noise multiplier {made.noise_multiplier:.4g} as stated"
         place = PLACES.get(made.place, made.place)
         return (
             f"{made.optimizer}, noise multiplier {made.noise_multiplier:.4g}, clip norm {made.clip_norm:.4g}, "
@@ -298,6 +305,8 @@ class Watched:
             return f"{self.vacuous} steps state a noise multiplier of 0, which promises nothing"
         if self.idle:
             return "it was made private, and took no step: nothing of it is released"
+        if not self.made.canaries:
+            return "there are no canaries in a loop by hand"
         if self.process.steps == 0:
             unseen = f", though {self.unseen} were accounted for" if self.unseen else ""
             return f"not audited, because no step was seen{unseen}"

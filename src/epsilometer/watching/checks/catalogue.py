@@ -173,6 +173,13 @@ CHECKS: Registry[NamedCheck] = Registry(
                 needed=True,
             ),
             _own(
+                "effective-sampling",
+                Statement.SAMPLING,
+                Basis.TEST,
+                (effective.effective_sampling, ("effective",)),
+                needed=True,
+            ),
+            _own(
                 "replayed-clipping",
                 Statement.CLIPPING,
                 Basis.COUNTEREXAMPLE,

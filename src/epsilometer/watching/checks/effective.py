@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from epsilometer.watching.checks.check import Finding, failed, not_applicable, passed
+from scipy import special
+
+from epsilometer.statements import Basis
+from epsilometer.watching.checks.check import CHANCE, Finding, failed, not_applicable, passed
+from epsilometer.watching.checks.sampling import chance_of_repeats, most_frequent
 from epsilometer.watching.facts import Effective, Facts
 
 _LITTLE = 2.0 / 0.9  # times the stated multiplier: no record moved .9·C
@@ -21,6 +25,12 @@ def effective_noise(facts: Facts) -> Finding:
             f"noise multiplier {seen.stated:g} in every step and tensor that a record reaches",
             "add noise to all of them", step=seen.silent_step,
         )  # fmt: skip
+    if seen.repeated >= _STEPS:
+        return failed(
+            f"the noise of {seen.repeated} steps in a row is that of the step before",
+            "fresh noise in every step: what is the same twice can be taken off",
+            "draw it anew in every step, by a generator that is seeded once at most",
+        )
     least = _least(seen)
     if least is not None and least < seen.stated and not seen.clipping:
         return failed(
@@ -54,6 +64,29 @@ def effective_clipping(facts: Facts) -> Finding:
     return passed(
         f"records of {len(seen.kinds)} kinds in {seen.compared} steps: {_kinds(seen)}, {seen.stated:g} stated"
     )
+
+
+def effective_sampling(facts: Facts) -> Finding:
+    """Batches are no larger than is accounted, and vary as Poisson samples do."""
+    seen = _of(facts)
+    if seen.rate is None:
+        return not_applicable("no sample rate is stated (--sample-rate)")
+    if not seen.sizes or seen.records is None:
+        return not_applicable("which records a step takes was not seen")
+    total, expected = sum(seen.sizes), seen.records * seen.rate * len(seen.sizes)
+    chance = float(special.bdtrc(total - 1.0, seen.records * len(seen.sizes), seen.rate))
+    found = f"{total / len(seen.sizes):.4g} of {seen.records} records a batch over {len(seen.sizes)} steps"
+    if chance < CHANCE and total > expected + len(seen.sizes):  # whole batches are rounded up
+        return failed(found, f"{seen.records * seen.rate:.4g}, at the rate {seen.rate:g}", "account with the true rate")
+    size, times = most_frequent(seen.sizes)
+    if seen.rate < 1 and chance_of_repeats(seen.records, seen.rate, len(seen.sizes), times) < CHANCE:
+        return failed(
+            f"{times} of {len(seen.sizes)} batches have {size} records", "sizes that vary as of Poisson samples",
+            "sample by Poisson, which accountants assume, or --assume sampling if yours does not", basis=Basis.HINT,
+        )  # fmt: skip
+    if times == len(seen.sizes) and seen.rate < 1:
+        return not_applicable(f"{times} batches of {size} records are too few to tell Poisson samples from equal ones")
+    return passed(f"{found}, of {min(seen.sizes)} to {max(seen.sizes)}; rate {seen.rate:g}")
 
 
 def _too_little(seen: Effective, least: float | None) -> str:

@@ -52,6 +52,7 @@ REPLAYED = {  # of runs with neighbours
 BY_HAND = {  # of a loop by hand, in several runs
     "effective-noise": "is noise as large as is stated, for what one record moves?",
     "effective-clipping": "does one record move a step by no more than noise is made for?",
+    "effective-sampling": "are batches no larger than accounted, and Poisson samples?",
 }
 
 NOISE_LAW = "noise-law"  # no check of facts: a test of the noise of every step, which may be ignored like one

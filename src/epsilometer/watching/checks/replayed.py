@@ -70,7 +70,7 @@ def replayed_batches(facts: Facts) -> Finding:
             f"({one.steps} steps, {one.neighbour})", "all records that were drawn, or a choice that knows none of them",
             "take the step on what the sampler has drawn", step=one.step,
         )  # fmt: skip
-    if seen.compared < _STEPS:
+    if seen.compared < _STEPS or facts.effective is not None:
         return not_applicable(f"{seen.compared} steps were compared{_rest(seen)}")
     return passed(f"as many records in {seen.compared} steps")
 

@@ -32,8 +32,8 @@ def sampler(facts: Facts) -> Finding:
         return not_applicable(why)
     assert records is not None
     rate = sample_rate_of(facts)
-    size, times = _most_frequent(sizes)
-    chance = _chance_of_repeats(records, rate, len(sizes), times)
+    size, times = most_frequent(sizes)
+    chance = chance_of_repeats(records, rate, len(sizes), times)
     if chance < CHANCE:
         return failed(
             f"{times} of {len(sizes)} batches have exactly {size} records",
@@ -119,13 +119,13 @@ def sample_rate_of(facts: Facts) -> float:
     return 1 / batches if batches else 0.0
 
 
-def _most_frequent(sizes: list[int]) -> tuple[int, int]:
+def most_frequent(sizes: list[int]) -> tuple[int, int]:
     values, counts = np.unique(sizes, return_counts=True)
     best = int(np.argmax(counts))
     return int(values[best]), int(counts[best])
 
 
-def _chance_of_repeats(records: int, rate: float, steps: int, times: int) -> float:
+def chance_of_repeats(records: int, rate: float, steps: int, times: int) -> float:
     """At most the probability that some size comes up `times` times or more under Poisson sampling."""
     spread = 12 * np.sqrt(records * rate) + 12
     sizes = np.arange(max(0, int(records * rate - spread)), min(records, int(records * rate + spread)) + 1)

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from epsilometer.watching.replay import before
+from epsilometer.watching.replay.entropy import importing
 from epsilometer.watching.replay.noting import MADE, bits_of, by_us
 
 Draw = functools.partial[Any]
@@ -62,7 +63,7 @@ class Draws:
         self, kind: str, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
     ) -> Any:
         """A draw of the script's own."""
-        if self._inside or by_us(3) or before.inside():
+        if self._inside or by_us(3) or before.inside() or (self.looks and importing()):
             return function(*arguments, **named)
         self._inside, self.kind = True, kind
         try:
@@ -120,8 +121,21 @@ def attach() -> None:
         _wrap(random, name, kind)
     for module, names in _CHOOSE.items():
         for name in names:
-            setattr(sys.modules[module], name, before.innocent(getattr(sys.modules[module], name)))
+            setattr(sys.modules[module], name, _choosing(getattr(sys.modules[module], name)))
     MADE.own = _own
+
+
+def _choosing(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that chooses records, and is no draw of noise."""
+
+    @functools.wraps(original)
+    def choose(*arguments: Any, **named: Any) -> Any:
+        if by_us(2) or (DRAWS.looks and importing()):
+            return original(*arguments, **named)
+        with before.apart():
+            return original(*arguments, **named)
+
+    return choose
 
 
 _Generator: Any = importlib.import_module("numpy.random._generator").Generator  # not what scripts get by this name
@@ -150,7 +164,7 @@ def _seen(owner: Any, base: Any) -> None:
             setattr(owner, name, _around(original, kind))
     for name in _CHOOSE_BY:
         if hasattr(base, name):
-            setattr(owner, name, before.innocent(getattr(base, name)))
+            setattr(owner, name, _choosing(getattr(base, name)))
 
 
 def _wrap(owner: Any, name: str, kind: str) -> None:

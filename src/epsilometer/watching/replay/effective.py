@@ -37,6 +37,7 @@ _NONE = 1e-6  # the same, of noise
 _CHANCE = 1e-7  # that the limit of one variance is wrong
 _ULP = 1e-6
 _UNLIKE = 20.0  # a huge record moves so many times what others do, where nothing is clipped
+_SAME = 0.999  # a cosine
 _RIGHT = 0.05  # by which a scale may be off that is found
 _KIND = {READ: "replaced where it is read", PLACEHOLDER: "of the user's own neighbour"}
 
@@ -183,7 +184,7 @@ class _Found:
             kinds[smallest].step if smallest else None,
             sorted({name for one in silent for name in one.tensors}), len({one.step for one in silent}),
             min((one.step for one in silent), default=None), all(one.whole for one in silent),
-            self._blames_clipping(kinds, declared), self._normal(), 0, self.untested,
+            self._blames_clipping(kinds, declared), self._normal(), self._repeated(), *self._sampled(), self.untested,
         )  # fmt: skip
 
     def _take(self, found: _Smallest, line: Line, moved: Squares) -> None:
@@ -263,6 +264,27 @@ class _Found:
                 explained += sum(_released(line).values()) / 4
                 total += sum(_released(other).values()) / 2
         return explained / total if total else 0.0
+
+    def _repeated(self) -> int:
+        """Steps in a row whose noise is that of the step before, the most there are: what lies between runs with other
+        noise, or with negated normal numbers, is the same."""
+        most = 0
+        for lines in (self._noise_lines, self._negated):
+            row = 0
+            for step in sorted(lines):
+                row = row + 1 if lines[step]["again"] > _SAME and any(_released(lines[step]).values()) else 0
+                most = max(most, row)
+        return most
+
+    def _sampled(self) -> tuple[list[int], int | None]:
+        """Sizes of the batches from the data set that most steps with noise take their records from."""
+        lines = [one for one in self._noise_lines.values() if any(_released(one).values()) and one["records"]]
+        sources = [one["source"] for one in lines]
+        if not sources:
+            return [], None
+        of = max(set(sources), key=sources.count)
+        found = [one for one in lines if one["source"] == of]
+        return [int(one["size"]) for one in found], int(found[0]["records"])
 
     # All else
 

@@ -91,7 +91,8 @@ class Rows:
             return self._labels(key, source, found)
         if source.dim() < 2 or self._outside.has_batch:
             return None
-        self._outside.from_source(source.data_ptr())
+        rows = 1 if key[0] == "one" else len(found)
+        self._outside.from_source((source.data_ptr(), tuple(source.shape)), len(source), rows)
         if not self._outside.wants_change():
             return self._once_more(key, source, found)
         self._index, self._kind = key, self._outside.next_kind()

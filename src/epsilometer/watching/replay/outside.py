@@ -27,6 +27,7 @@ from epsilometer.watching.replay.roles import HUGE, HUGE_LABEL, LABEL, NEGATED, 
 from epsilometer.watching.settings import Replaying
 
 _ROTATION = (HUGE_LABEL, HUGE, REPLACED, LABEL)
+_SAID = ("place", "drawn", "window", "unseen", "source", "linear", "within", "size", "records")  # of the reference
 _MOST = 64  # sources of batches that are told apart
 
 
@@ -59,10 +60,13 @@ class Outside(Lockstep):
         self._within: set[int] = set()  # trainings that draw random numbers in their steps
         self._step: Step | None = None
         self._selecting, self._forwarded, self._depth = True, False, 0
+        self._between: dict[int, torch.Tensor] = {}  # of the last step, by training
         self._window = {NORMAL: 0, OTHER: 0}  # random numbers that were drawn while records were selected
         self._unseen = False  # some were that nobody has counted
         self._sources: list[Any] = []
         self._source = -1  # of the step under way
+        self._records: int | None = None  # that it has
+        self._size = 0  # of the step's batch
         self.met = 0  # steps at which runs have met
         self._states = randomness.digests()
         DRAWS.numbers.update(self._window)
@@ -133,8 +137,8 @@ class Outside(Lockstep):
         """What a loader gives; with one record changed, if that is this run's part."""
         if not torch.is_grad_enabled():  # for a look at the model
             return batch
-        self.from_source(id(source))
         names = names_of(batch)
+        self.from_source(id(source), _length(source), 0 if names is None else len(names))
         self._rows.append([] if names is None else names.tolist())
         if self.role == ROTATING and not self._kind:
             kind = self.next_kind()
@@ -146,14 +150,15 @@ class Outside(Lockstep):
             self._draw_anew()
         return batch
 
-    def from_source(self, source: Any) -> None:
-        """The step's records come from there."""
+    def from_source(self, source: Any, records: int | None, rows: int) -> None:
+        """The step takes so many rows from there, of all that there are."""
         if self._source < 0:
-            known = [at for at, one in enumerate(self._sources) if one == source]
-            if not known and len(self._sources) < _MOST:
+            if source not in self._sources and len(self._sources) < _MOST:
                 self._sources.append(source)
-                known = [len(self._sources) - 1]
-            self._source = known[0] if known else _MOST
+            self._source = self._sources.index(source) if source in self._sources else _MOST
+            self._records = records
+        if self._source < _MOST and self._sources[self._source] == source:
+            self._size += rows
 
     # Of records that are taken by index
 
@@ -270,6 +275,7 @@ class Outside(Lockstep):
             self._compare_step(step)
         step.digests[step.place] = randomness.name_of_states()
         self._rows, self._kind, self._source, self._unseen = [], "", -1, False
+        self._records, self._size = None, 0
         self._window = {NORMAL: 0, OTHER: 0}
         DRAWS.numbers.update(self._window)
         self._forwarded, self._depth, self.met = False, 0, self.met + 1
@@ -287,7 +293,7 @@ class Outside(Lockstep):
         return {
             "training": loop.number, "step": loop.steps, "place": step.place, "drawn": drawn, "rows": self._rows,
             "numbers": loop.numbers(), "window": self._window, "unseen": self._unseen, "source": self._source,
-            "linear": loop.linear, "within": loop.number in self._within,
+            "linear": loop.linear, "within": loop.number in self._within, "size": self._size, "records": self._records,
         }  # fmt: skip
 
     def _publish_step(self, step: Step) -> None:
@@ -319,12 +325,12 @@ class Outside(Lockstep):
         theirs = {name: one for name, one in tensors.items() if ": " in name.partition("/")[0]}
         unlike = differences(theirs, {name: one for name, one in own.items() if name in theirs or ": " in name})
         unlike += numbers_unlike(said["numbers"], step.loop.numbers())
-        line |= {key: said[key] for key in ("place", "drawn", "window", "unseen", "source", "linear", "within")}
+        line |= {key: said[key] for key in _SAID}
         line |= {
-            "kind": self._kind, "parted": parted, "size": sum(len(one) for one in said["rows"]),
+            "kind": self._kind, "parted": parted,
             "reached": self._reached(said["rows"]), "differs": [one.packed() for one in unlike],
             "squares": _squares(tensors, own), "norm": _norm(tensors),
-            "chance": said["randomness"] != randomness.name_of_states(),
+            "again": self._again(step, tensors, own, said["drawn"]),
         }  # fmt: skip
         self._write(line)
         for name, one in own.items():
@@ -335,6 +341,20 @@ class Outside(Lockstep):
         step.loop.set_numbers(said["numbers"])
         self._go_to(said)
         self._follow.done()
+
+    def _again(self, step: Step, theirs: dict[str, torch.Tensor], own: dict[str, torch.Tensor], drawn: Any) -> float:
+        """The cosine of what lies between the two runs, and of the same in the step before: noise that is fresh has
+        little."""
+        if self.role not in (NOISE, NEGATED):
+            return 0.0
+        last = WITHIN if WITHIN in step.gradients else GRADIENT
+        place = "weights: " if step.place == WEIGHTS and drawn.get(last) else f"{last}/"
+        now = [(own[name] - one).flatten() for name, one in theirs.items() if name.startswith(place) and name in own]
+        between = torch.cat(now) if now else torch.zeros(0)
+        before, self._between[step.loop.number] = self._between.get(step.loop.number), between
+        if before is None or before.shape != between.shape or not len(between):
+            return 0.0
+        return float(torch.nn.functional.cosine_similarity(before.double(), between.double(), dim=0))
 
     def _reached(self, theirs: list[list[int]]) -> int | None:
         """How many records are others; none if that is not known."""
@@ -385,6 +405,13 @@ class Outside(Lockstep):
         found = differences(tensors, loop.state())
         self._write({**line, "differs": [one.packed() for one in found]})
         self._follow.done()
+
+
+def _length(dataset: Any) -> int | None:
+    try:
+        return len(dataset)
+    except (TypeError, NotImplementedError):
+        return None
 
 
 def _sizes(loop: Loop) -> dict[str, int]:

@@ -21,7 +21,7 @@ class TorchLoop(Privatizer):
 
     def stated(self) -> Stated:
         one = self._declared
-        said = {"sample_rate": one.sample_rate} if one.sample_rate is not None else {}
+        said = {"by_hand": True, **({} if one.sample_rate is None else {"sample_rate": one.sample_rate})}
         return Stated(f"{self._name}, by hand", one.noise_multiplier, one.clip_norm or 1.0, said)
 
     def insert(self, coins: Coins, draw: np.random.Generator) -> Floats:
