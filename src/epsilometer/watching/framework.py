@@ -56,6 +56,18 @@ class Framework:
         return f"{library} {version} is watched as versions {first} to {last} are, but was not tried"
 
 
+# Modules of accountants that loops by hand call (`frameworks/torch/accountants.py`).
+ACCOUNTANTS = (
+    "opacus.accountants.rdp",
+    "opacus.accountants.prv",
+    "opacus.accountants.gdp",
+    "dp_accounting.privacy_accountant",
+    "autodp.rdp_acct",
+    "tensorflow_privacy.privacy.analysis.compute_dp_sgd_privacy_lib",
+    "tensorflow_privacy.privacy.analysis.compute_dp_sgd_privacy",
+)
+
+
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
@@ -80,7 +92,7 @@ FRAMEWORKS: Registry[Framework] = Registry(
         ),
         "torch": Framework(
             "torch",
-            ("torch",),
+            ("torch", *ACCOUNTANTS),
             "epsilometer.watching.frameworks.torch.attach:attach",
             "the first step of a torch optimizer (with --noise-multiplier)",
             {"torch": ("2.6", "2.13")},

@@ -126,10 +126,13 @@ class Monitor:
                 f"PYTHONPATH or sitecustomize out{failed}"
             )
         found = {one.library for one in self.libraries}
-        waited = [one for one in FRAMEWORKS.values() if canaries or one.checks_alone]
+        waited = [one for one in FRAMEWORKS.values() if (canaries or one.checks_alone) and not one.declared]
+        if "torch" in found and "opacus" not in found:
+            return f"no torch optimizer took a step{failed}"
         if not found:
             libraries = dict.fromkeys(library for one in waited for library in one.libraries)
-            return f"{' or '.join(libraries)} was never imported{failed}"
+            by_hand = "; a torch loop by hand is watched with --noise-multiplier"
+            return f"{' or '.join(libraries)} was never imported{failed}{'' if failed else by_hand}"
         of = [one for one in waited if found & set(one.libraries)]
         begins, imported = " or ".join(one.begins for one in of), " and ".join(sorted(found))
         if code:

@@ -17,6 +17,7 @@ parser.add_argument("--batch", type=int, default=32)
 parser.add_argument("--records", type=int, default=400)
 parser.add_argument("--sigma", type=float, default=1.0)
 parser.add_argument("--clip", type=float, default=1.0)
+parser.add_argument("--accountant", choices=["none", "opacus", "dp-accounting"], default="none")
 parser.add_argument("--seed", type=int, default=0)
 options = parser.parse_args()
 fault, C, SIGMA, BATCH = options.fault, options.clip, options.sigma, options.batch
@@ -200,4 +201,19 @@ LOOPS = {
     "functional": by_functions,
 }  # fmt: skip
 LOOPS[options.loop]()
+accounted = options.steps // 2 if fault == "half-accounted" else options.steps
+if options.accountant == "opacus":
+    from opacus.accountants import RDPAccountant
+
+    accountant = RDPAccountant()
+    for _ in range(accounted):
+        accountant.step(noise_multiplier=SIGMA, sample_rate=BATCH / len(X))
+    print(accountant.get_epsilon(1e-5))
+if options.accountant == "dp-accounting":
+    import dp_accounting
+
+    step_of = dp_accounting.PoissonSampledDpEvent(BATCH / len(X), dp_accounting.GaussianDpEvent(SIGMA))
+    accountant = dp_accounting.rdp.RdpAccountant()
+    accountant.compose(dp_accounting.SelfComposedDpEvent(step_of, accounted))
+    print(accountant.get_epsilon(1e-5))
 print(f"{float(loss_of(model(X), Y)) / len(X):.4f}")

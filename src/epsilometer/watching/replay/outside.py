@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from epsilometer.watching.replay import draws, entropy, randomness
+from epsilometer.watching.replay import draws, entropy, randomness, readers
 from epsilometer.watching.replay.before import noise_before
 from epsilometer.watching.replay.changes import changed_batch, names_of
 from epsilometer.watching.replay.compared import differences
@@ -23,7 +23,7 @@ from epsilometer.watching.replay.control import Gone
 from epsilometer.watching.replay.draws import DRAWS, NORMAL, OTHER
 from epsilometer.watching.replay.lockstep import Lockstep, numbers_unlike
 from epsilometer.watching.replay.loop import GRADIENT, WEIGHTS, WITHIN, Loop, Models, Step
-from epsilometer.watching.replay.roles import HUGE, HUGE_LABEL, LABEL, NEGATED, NOISE, REPLACED, ROTATING
+from epsilometer.watching.replay.roles import HUGE, HUGE_LABEL, LABEL, NEGATED, NOISE, READ, REPLACED, ROTATING
 from epsilometer.watching.settings import Replaying
 
 _ROTATION = (HUGE_LABEL, HUGE, REPLACED, LABEL)
@@ -55,6 +55,8 @@ class Outside(Lockstep):
         self._claimed = True
         before = dict(DRAWS.numbers)
         self._write({"outside": True, "noise before": noise_before(), "drawn before": before[NORMAL] + before[OTHER]})
+        if self.role == READ:
+            self._write({"changed": "".join(readers.CHANGED)})
         self._loops: dict[int, Loop] = {}
         self._places: dict[int, str] = {}  # where runs meet next, by training
         self._within: set[int] = set()  # trainings that draw random numbers in their steps

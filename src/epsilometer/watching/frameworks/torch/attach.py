@@ -6,6 +6,7 @@ import importlib
 import weakref
 from typing import Any
 
+from epsilometer.watching.frameworks.torch import accountants
 from epsilometer.watching.frameworks.torch.privatizer import TorchLoop
 from epsilometer.watching.training import Trainings, WatchedTraining
 
@@ -13,9 +14,11 @@ _MOST = 64  # optimizers that are told apart
 
 
 def attach(torch: Any, trainings: Trainings) -> None:
-    """Watch every optimizer of this process; with Opacus' engines, none."""
-    hooks = Hooks(trainings)
-    hooks.attach(torch)
+    """Watch every optimizer of this process; with Opacus' engines, none. Accountants come in modules of their own."""
+    if torch.__name__ != "torch":
+        accountants.attach(torch)
+        return
+    Hooks(trainings).attach(torch)
 
 
 class Hooks:
@@ -67,9 +70,13 @@ class Hooks:
         if optimizer not in self._loops:
             if self._depth or len(self._loops) >= _MOST:
                 return next(iter(self._loops.values()), None) if self._depth else None
-            privatizer = TorchLoop(type(optimizer).__name__, declared)
+            privatizer = TorchLoop(type(optimizer).__name__, declared, self._alone)
             self._loops[optimizer] = privatizer, self._trainings.begin(privatizer)
         return self._loops[optimizer]
+
+    def _alone(self) -> bool:
+        """Is there one training, so that what an accountant was told is of it?"""
+        return len(self._loops) == 1
 
     def _of_engine(self, optimizer: Any) -> bool:
         """Does a library that is watched by itself make anything private here?"""
