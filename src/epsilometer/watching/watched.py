@@ -306,11 +306,12 @@ class Watched:
         if self.idle:
             return "it was made private, and took no step: nothing of it is released"
         if not self.made.canaries:
-            return "there are no canaries in a loop by hand"
-        if self.process.steps == 0:
-            unseen = f", though {self.unseen} were accounted for" if self.unseen else ""
-            return f"not audited, because no step was seen{unseen}"
-        return ""
+            return "no canaries were played"
+        return "" if self.process.steps else self._no_step()
+
+    def _no_step(self) -> str:
+        unseen = f", though {self.unseen} were accounted for" if self.unseen else ""
+        return f"not audited, because no step was seen{unseen}"
 
 
 def _sizes(noise: Floats, sigma: float) -> NoiseSample:
