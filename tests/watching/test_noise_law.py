@@ -13,7 +13,7 @@ from trainings import SIGMA, train
 
 from epsilometer.noise_sample import Counts, NoiseSample
 from epsilometer.watching.frameworks.opacus.attach import watch_engine
-from epsilometer.watching.monitor import Monitor, Watched
+from epsilometer.watching.monitor import JudgedTraining, Monitor
 from epsilometer.watching.recording import MadePrivate, Parameters, Reader, Record, Started, StepNoise, decode, encode
 from epsilometer.watching.settings import Settings
 from epsilometer.watching.training import Trainings
@@ -57,7 +57,7 @@ FAULTS = [
 ]  # fmt: skip
 
 
-def watched_without_canaries(**given: Any) -> Watched:
+def watched_without_canaries(**given: Any) -> JudgedTraining:
     """As `inspect` watches it: noise is seen all the same."""
     monitor = Monitor()
     hooks = Trainings(monitor, Settings(canaries=0))
@@ -289,7 +289,7 @@ class Highest(Monitor):
 
     log_e_value = 0.0
 
-    def take(self, record: Record, source: str = "") -> Watched | None:
+    def take(self, record: Record, source: str = "") -> JudgedTraining | None:
         watched = super().take(record, source)
         self.log_e_value = max(self.log_e_value, watched.noise_law.log_e_value if watched else 0.0)
         return watched

@@ -28,12 +28,12 @@ from epsilometer.watching.facts import (
     Target,
     WeighedNoise,
 )
+from epsilometer.watching.judged import JudgedTraining
 from epsilometer.watching.judging import Judging
 from epsilometer.watching.monitor import Monitor
 from epsilometer.watching.recording import Ended, MadePrivate, Record, Started, Step, Told, Writer
 from epsilometer.watching.result import document_of
 from epsilometer.watching.settings import Settings
-from epsilometer.watching.watched import Watched
 
 STEPS, SIGMA, RATE, RECORDS = 30, 1.2, 0.1, 1000
 SIZES = [int(n) for n in np.random.default_rng(7).binomial(RECORDS, RATE, STEPS)]
@@ -64,7 +64,7 @@ def records(facts: Facts = RIGHT, noise: float = SIGMA, history: Any = None) -> 
     return [*found, Told(1, facts), Ended(1, 0, spent)]
 
 
-def watched(facts: Facts = RIGHT, *, judging: Judging | None = None, **recorded: Any) -> Watched:
+def watched(facts: Facts = RIGHT, *, judging: Judging | None = None, **recorded: Any) -> JudgedTraining:
     monitor = Monitor(judging)
     for record in records(facts, **recorded):
         monitor.take(record)

@@ -16,10 +16,10 @@ from epsilometer.cli.output import TOO_WEAK, say
 from epsilometer.errors import one_line
 
 if TYPE_CHECKING:
+    from epsilometer.watching.judged import JudgedTraining
     from epsilometer.watching.judging import Judging
     from epsilometer.watching.launch.run import Follower
     from epsilometer.watching.monitor import Monitor
-    from epsilometer.watching.watched import Watched
 
 VIOLATED = 1
 _FIRST_WORD, _LATER_WORDS = 5.0, 60.0  # seconds until the first remark on a training, and between later ones
@@ -156,7 +156,7 @@ class Display:
         if not monitor.trainings and not monitor.failures:
             say(f"epsilometer: nothing was audited: {monitor.why_nothing(code, canaries=canaries)}")
 
-    def _remark(self, one: Watched) -> None:
+    def _remark(self, one: JudgedTraining) -> None:
         now, name = time.monotonic(), self.name(one)
         if self._verbose and id(one) not in self._due:
             self._due[id(one)] = now + _FIRST_WORD
@@ -177,7 +177,7 @@ class Display:
             limit = f"noise at most {one.noise_factor():.3g} × the stated"
             say(f"epsilometer: {name}: step {one.process.steps}, e-value {e_value(one.process.log_e_value)}, {limit}")
 
-    def name(self, one: Watched) -> str:
+    def name(self, one: JudgedTraining) -> str:
         """As lines on it begin."""
         several = len({watched.pid for watched in self.monitor}) > 1
         return f"training {one.made.training}" + (f" of process {one.pid}" if several else "")

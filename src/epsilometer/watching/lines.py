@@ -11,23 +11,23 @@ from epsilometer.verdict import Outcome
 from epsilometer.watching.verdict import next_command, open_of, reason_of
 
 if TYPE_CHECKING:
-    from epsilometer.watching.watched import Watched
+    from epsilometer.watching.judged import JudgedTraining
 
 REPLAY_IT = "--neighbours 2 replays it with a record changed"
 
 
-def in_brief(one: Watched) -> list[str]:
+def in_brief(one: JudgedTraining) -> list[str]:
     """The verdict; then every statement in a word or two, what is promised, and what to do next."""
-    verdict = f"{one.verdict().outcome}: {reason_of(one)}"
+    verdict = f"{one.verdict().outcome}: {reason_of(one, one.statements)}"
     return [verdict] if one.idle else [verdict, "; ".join(_statements(one))]
 
 
-def in_full(one: Watched) -> list[str]:
+def in_full(one: JudgedTraining) -> list[str]:
     """The verdict, a line for each statement, what may be quoted, ε, and each check that failed."""
     return [str(one.verdict()), *one.table(), f"quote: {one.quote()}", str(one.epsilon()), *one.failed_checks()]
 
 
-def _statements(one: Watched) -> Iterator[str]:
+def _statements(one: JudgedTraining) -> Iterator[str]:
     for standing in Standing:
         found = [row for row in one.statements if row.standing is standing]
         if found:
@@ -43,8 +43,8 @@ def _statements(one: Watched) -> Iterator[str]:
         yield f"next: {then}"
 
 
-def _next(one: Watched) -> str:
-    rows = open_of(one)
+def _next(one: JudgedTraining) -> str:
+    rows = open_of(one.statements)
     if rows:
         return next_command(rows)
     consistent = one.verdict().outcome is Outcome.CONSISTENT

@@ -13,6 +13,7 @@ from epsilometer.watching.checks.names import NOISE_SCALE
 from epsilometer.watching.composed import composed, with_composition
 from epsilometer.watching.epsilon import DELTA
 from epsilometer.watching.framework import FRAMEWORKS
+from epsilometer.watching.judged import JudgedTraining
 from epsilometer.watching.judging import Judging
 from epsilometer.watching.recording import (
     Ended,
@@ -27,7 +28,6 @@ from epsilometer.watching.recording import (
     StepNoise,
     Told,
 )
-from epsilometer.watching.watched import Watched
 
 OfTraining = Shared | Step | Parameters | StepNoise | NotAudited | Told | Ended
 
@@ -39,14 +39,14 @@ class Monitor:
         self.judging = judging or Judging()
         self.processes: dict[str, Started] = {}
         self.libraries: list[Imported] = []
-        self.trainings: dict[tuple[str, int], Watched] = {}
+        self.trainings: dict[tuple[str, int], JudgedTraining] = {}
         self.failures: list[str] = []
 
     def here(self) -> Monitor:
         """A forked copy has a copy of this one."""
         return self
 
-    def take(self, record: Record, source: str = "") -> Watched | None:
+    def take(self, record: Record, source: str = "") -> JudgedTraining | None:
         """Note it; the training that it belongs to, if any."""
         match record:
             case Started():
@@ -57,7 +57,7 @@ class Monitor:
             case MadePrivate():
                 _prepare()
                 pid = self.processes[source].pid if source in self.processes else 0
-                watched = Watched(record, self.judging, _target_delta(record), pid)
+                watched = JudgedTraining(record, self.judging, _target_delta(record), pid)
                 self.trainings[source, record.training] = watched
                 return watched
             case NotAudited(training=0):
@@ -74,9 +74,7 @@ class Monitor:
     @property
     def replayed(self) -> bool:
         """Are all of them consistent, and known by replay to release nothing else that depends on the data?"""
-        from epsilometer.watching.verdict import is_replayed
-
-        return self.supported and all(is_replayed(one) for one in self if not one.idle)
+        return self.supported and all(one.replayed for one in self if not one.idle)
 
     @property
     def supported(self) -> bool:
@@ -149,10 +147,10 @@ class Monitor:
         said = (one.remark(library.library, library.version) for library in self.libraries for one in known)
         return [*dict.fromkeys(filter(None, said)), *FRAMEWORKS.problems]
 
-    def __iter__(self) -> Iterator[Watched]:
+    def __iter__(self) -> Iterator[JudgedTraining]:
         return iter(self.trainings.values())
 
-    def _of_training(self, record: OfTraining, watched: Watched | None) -> Watched | None:
+    def _of_training(self, record: OfTraining, watched: JudgedTraining | None) -> JudgedTraining | None:
         if watched is None:  # of a damaged recording
             return None
         match record:

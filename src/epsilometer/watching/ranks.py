@@ -7,9 +7,10 @@ ranks one by one, and says that several processes share a step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from epsilometer.watching.sealed import unseal
 from epsilometer.watching.watched import Watched
 
 Key = tuple[str, int]
+Training = TypeVar("Training", bound=Watched)
 _TOLERANCE = 1e-3  # of what is left of a reduced gradient beside the sum of what ranks gave
 _COINS = 8  # steps in which batches of all ranks have the same sizes, which is no chance
 _ORDER = (Status.PASSED, Status.IGNORED, Status.NOT_APPLICABLE)  # of answers that are not failures: the first is said
@@ -40,7 +42,7 @@ class _Part:
     batch: frozenset[int] | None
 
 
-def merged(trainings: Mapping[Key, Watched]) -> dict[Key, Watched]:
+def merged(trainings: Mapping[Key, Training]) -> dict[Key, Training]:
     """The same, with those of all ranks as one, under the key of the first; ranks of which some are missing stay."""
     groups: dict[tuple[str, int], dict[int, Key]] = {}
     for key, one in trainings.items():
@@ -61,7 +63,7 @@ def merged(trainings: Mapping[Key, Watched]) -> dict[Key, Watched]:
     return found
 
 
-def _steps(parts: list[Watched]) -> list[list[_Part]]:
+def _steps(parts: Sequence[Watched]) -> list[list[_Part]]:
     """Of every step that all ranks have told of, what each of them gave."""
     by_rank = [{told.step: told for told in one.shared} for one in parts]
     common = sorted(set(by_rank[0]).intersection(*by_rank[1:]))
@@ -82,7 +84,7 @@ def _opened(told: Shared) -> _Part:
     return _Part(told, total, noisy, arrived, frozenset(batch.tolist()) if told.knows_batch else None)
 
 
-def _merge(parts: list[Watched], steps: list[list[_Part]]) -> None:
+def _merge(parts: Sequence[Watched], steps: list[list[_Part]]) -> None:
     """Into the first of them."""
     lead, law, names = parts[0], NoiseLaw(1.0 - parts[0].levels.noise), list[str]()
     weighed: dict[str, WeighedNoise] = {}
@@ -139,7 +141,7 @@ def _weigh(weighed: dict[str, WeighedNoise], sample: NoiseSample) -> None:
         )
 
 
-def _noise_facts(parts: list[Watched], weighed: list[WeighedNoise]) -> Noise | None:
+def _noise_facts(parts: Sequence[Watched], weighed: list[WeighedNoise]) -> Noise | None:
     own = [one.facts.noise for one in parts if one.facts.noise is not None]
     if not own:
         return None
@@ -183,7 +185,7 @@ def _divided(steps: list[list[_Part]]) -> float:
     return float(np.median(found)) if found else 1.0
 
 
-def _ranks(steps: list[list[_Part]], parts: list[Watched], *, certain: bool) -> Ranks:
+def _ranks(steps: list[list[_Part]], parts: Sequence[Watched], *, certain: bool) -> Ranks:
     known = [step for step in steps if all(part.batch is not None for part in step)]
     twice = [(step[0].told.step, _on_two(step)) for step in known]
     first = next(((at, many) for at, many in twice if many), (0, 0))
@@ -200,7 +202,7 @@ def _on_two(step: list[_Part]) -> int:
     return sum(map(len, batches)) - len(frozenset().union(*batches))
 
 
-def _data(parts: list[Watched]) -> tuple[bool, int]:
+def _data(parts: Sequence[Watched]) -> tuple[bool, int]:
     """Have all ranks the same records, for certain? And how many there are."""
     spent = [one.facts.spent for one in parts]
     known = [one for one in spent if one is not None and one.sample]
@@ -214,7 +216,7 @@ def _data(parts: list[Watched]) -> tuple[bool, int]:
     return all(one.sample == first.sample for one in known), own
 
 
-def _sampling(parts: list[Watched], records: int, same_coins: bool) -> Sampling | None:
+def _sampling(parts: Sequence[Watched], records: int, same_coins: bool) -> Sampling | None:
     """Batches of all ranks; where these draw the same coins, of one of them, which has its share of the records."""
     own = [one.facts.sampling for one in parts if one.facts.sampling is not None]
     if not own:

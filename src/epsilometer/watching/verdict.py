@@ -19,38 +19,44 @@ STATED_MECHANISM, POINT = "the stated mechanism", "the stated mechanism and the 
 _FIRM = (Standing.HELD, Standing.ASSUMED)
 
 
-def verdict_of(one: Watched) -> Verdict:
+Rows = tuple[Stands, ...]
+
+
+def verdict_of(one: Watched, statements: Rows) -> Verdict:
     """By its statements: one that is broken is enough; all but "nothing else" must be held to pass."""
-    broken = [row for row in one.statements if row.standing is Standing.BROKEN]
+    broken = _broken(statements)
     power = one.power_now()
     if broken:
         return _violated(one, broken)
-    rows = open_of(one)
+    rows = open_of(statements)
     nothing = one.vacuous or one.idle
     then = f"; next: {next_command(rows)}" if rows and not nothing else ""
     outcome = Outcome.INCONCLUSIVE if nothing or rows else Outcome.CONSISTENT
-    return Verdict(outcome, f"{reason_of(one)}{then}", power)
+    return Verdict(outcome, f"{reason_of(one, statements)}{then}", power)
 
 
-def open_of(one: Watched) -> list[Stands]:
+def open_of(statements: Rows) -> list[Stands]:
     """Statements that a training rests on, and of which nothing is known; "nothing else" if something was found."""
     return [
         row
-        for row in one.statements
+        for row in statements
         if row.standing not in (*_FIRM, Standing.BROKEN) and (row.statement is not Statement.NOTHING_ELSE or row.by)
     ]
 
 
-def reason_of(one: Watched) -> str:
+def reason_of(one: Watched, statements: Rows) -> str:
     """Why the verdict is what it is, without what would tell more."""
-    rows = one.statements
-    broken = [row for row in rows if row.standing is Standing.BROKEN]
+    broken = _broken(statements)
     if broken:
         return _violated(one, broken).reason
     if one.vacuous or one.idle:
         return one.says_nothing()
-    open_ = open_of(one)
-    return _untested(open_) if open_ else _held(one, rows)
+    open_ = open_of(statements)
+    return _untested(open_) if open_ else _held(one, statements)
+
+
+def _broken(statements: Rows) -> list[Stands]:
+    return [row for row in statements if row.standing is Standing.BROKEN]
 
 
 def _untested(rows: Iterable[Stands]) -> str:
@@ -83,13 +89,13 @@ def _violated(one: Watched, broken: list[Stands]) -> Verdict:
     return Verdict(Outcome.VIOLATED, reason, refuted=f"{refuted}: {', '.join(str(row.statement) for row in broken)}")
 
 
-def _held(one: Watched, rows: tuple[Stands, ...]) -> str:
+def _held(one: Watched, rows: Rows) -> str:
     """What was tested, in one line."""
     held = [str(row.statement) for row in rows[:-1] if row.standing is Standing.HELD]
     assumed = [str(row.statement) for row in rows[:-1] if row.standing is Standing.ASSUMED]
     parts = [f"held: {', '.join(held)}"] if held else []
     parts += [f"assumed by whoever runs the audit: {', '.join(assumed)}"] if assumed else []
-    parts += [f"nothing else: {nothing_else(one)}"]
+    parts += [f"nothing else: {_nothing_else(one, rows)}"]
     ignored = [check.name for check in one.checks if check.status == "ignored"]
     ignored += [NOISE_LAW] if NOISE_LAW in one.judging.ignore and one.noise_law.refuted_at is not None else []
     parts += [f"failed checks that are ignored: {', '.join(dict.fromkeys(ignored))}"] if ignored else []
@@ -97,10 +103,10 @@ def _held(one: Watched, rows: tuple[Stands, ...]) -> str:
     return f"{'; '.join(parts)}; {noise.reason}"
 
 
-def nothing_else(one: Watched) -> str:
+def _nothing_else(one: Watched, statements: Rows) -> str:
     """How far it is known that nothing else depends on the data."""
-    last = one.statements[-1]
-    if is_replayed(one):
+    last = statements[-1]
+    if is_replayed(one, statements):
         return "replayed"
     if one.facts.replay is not None and REPLAYED_STATE in last.by:
         from epsilometer.watching.checks.replayed import not_compared
@@ -109,18 +115,18 @@ def nothing_else(one: Watched) -> str:
     return f"{last.standing}, without replay"
 
 
-def is_replayed(one: Watched) -> bool:
+def is_replayed(one: Watched, statements: Rows) -> bool:
     """Is it known by a replay that has seen all of it?"""
     from epsilometer.watching.checks.replayed import held
 
-    return one.statements[-1].standing is Standing.HELD and held(one.facts)
+    return statements[-1].standing is Standing.HELD and held(one.facts)
 
 
-def quote_of(one: Watched) -> str:
+def quote_of(one: Watched, statements: Rows) -> str:
     """What may be said of this training, with all that it needs to be true."""
-    verdict, sure = one.verdict(), confidence(one.confidence)
+    verdict, sure = verdict_of(one, statements), confidence(one.confidence)
     if verdict.outcome is Outcome.VIOLATED:
-        broken = [row for row in one.statements if row.standing is Standing.BROKEN]
+        broken = _broken(statements)
         said = "; ".join(f"{row.statement}{f' at step {row.step}' if row.step else ''}" for row in broken)
         exact = all(row.basis is Basis.COUNTEREXAMPLE for row in broken)
         return f"broken: {said}{'' if exact else f', {sure}'}"
@@ -129,7 +135,7 @@ def quote_of(one: Watched) -> str:
     upper = one.epsilon().upper
     promise = "" if upper is None else f"; what is accounted promises {upper}"
     if not one.process.steps or math.isinf(one.noise_factor()):  # no canaries, or too few: the noise itself was seen
-        noise = next(row for row in one.statements if row.statement is Statement.NOISE)
+        noise = next(row for row in statements if row.statement is Statement.NOISE)
         return f"no statement is broken; noise: {noise.reason}{promise}"
     return (
         f"{one.process.steps} steps do not refute the stated noise multiplier {one.stated_noise}: the noise is at "

@@ -19,7 +19,7 @@ from epsilometer.watching.training import Trainings, WatchedTraining
 
 if TYPE_CHECKING:
     from epsilometer.verdict import Verdict
-    from epsilometer.watching.watched import Watched
+    from epsilometer.watching.judged import JudgedTraining
 
 
 def validated(canaries: int, place: str, seed: int | None, *, argument: str = "canaries") -> Settings:
@@ -82,7 +82,7 @@ class Watch:
         return self.hooks.begin(privatizer)
 
     @property
-    def trainings(self) -> list[Watched]:
+    def trainings(self) -> list[JudgedTraining]:
         """In order, each with its verdict and with what the checks find by now; steps under way are waited for."""
         self.hooks.tell()
         self._monitor.compose()
@@ -108,7 +108,7 @@ class Watch:
     def __str__(self) -> str:
         return self._said(in_full)
 
-    def _said(self, of: Callable[[Watched], list[str]]) -> str:
+    def _said(self, of: Callable[[JudgedTraining], list[str]]) -> str:
         failures = [f"epsilometer: not audited, because {why}" for why in self._monitor.failures]
         trainings = self.trainings
         if not trainings:

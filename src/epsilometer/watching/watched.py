@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
 
 from epsilometer.arrays import Floats
 from epsilometer.bounds import NoiseLaw, StepProcess, share_refuted_in_steps
 from epsilometer.claims import GaussianClaim, StepClaim
 from epsilometer.noise_sample import Counts, NoiseSample
-from epsilometer.statements import Basis, Standing, Stands, statements
+from epsilometer.statements import Basis
 from epsilometer.watching.checks import Check, Status
 from epsilometer.watching.checks.names import BATCHES, TARGET
 from epsilometer.watching.epsilon import DELTA, EpsilonOfTraining, epsilon_of_training
@@ -20,9 +19,6 @@ from epsilometer.watching.levels import Levels
 from epsilometer.watching.recording import MadePrivate, Shared, Step, StepNoise
 from epsilometer.watching.settings import MODEL, PLACES
 from epsilometer.watching.unclipped import Unclipped
-
-if TYPE_CHECKING:
-    from epsilometer.verdict import Verdict
 
 _MOST_SIMULATED = 200  # steps: if so many have power, more have it too
 _EXACT = 8  # different noise multipliers that are taken as they are; each costs some time
@@ -146,19 +142,6 @@ class Watched:
             self._factor = (self.process.steps, self.process.noise_factor())
         return self._factor[1]
 
-    @property
-    def statements(self) -> tuple[Stands, ...]:
-        """What is known of each statement on which the promise rests, by now."""
-        from epsilometer.watching.evidence import evidence_of
-
-        return statements(evidence_of(self), self.judging.assumed)
-
-    def verdict(self) -> Verdict:
-        """What can be said now; it holds whenever one looks."""
-        from epsilometer.watching.verdict import verdict_of
-
-        return verdict_of(self)
-
     def epsilon(self) -> EpsilonOfTraining:
         """ε of the whole training, as far as it is known; an accountant's history comes with the end."""
         if self._epsilon is not None:
@@ -180,16 +163,6 @@ class Watched:
         if self.ended:
             self._epsilon = found
         return found
-
-    def headline(self) -> str:
-        """The verdict, and ε beside what is promised."""
-        return f"{self.verdict()}. {self.epsilon()}."
-
-    def quote(self) -> str:
-        """What may be said of this training, with all that it needs to be true."""
-        from epsilometer.watching.verdict import quote_of
-
-        return quote_of(self)
 
     @property
     def _unlike(self) -> bool:
@@ -233,52 +206,11 @@ class Watched:
         """Checks that no version of the library passes."""
         return [one for one in self.checks if one.status is Status.FAILED and one.is_limit]
 
-    def table(self) -> list[str]:
-        """A line for each statement: what is known of it, by what, and what would test it."""
-        lines = []
-        for row in self.statements:
-            by = f" (by {', '.join(row.by)})" if row.by and row.standing is not Standing.UNTESTED else ""
-            then = f"; next: {row.next}" if row.next and row.standing is Standing.UNTESTED else ""
-            at = f" at step {row.step}" if row.step is not None else ""
-            lines.append(f"{row.statement}: {row.standing}{at}{by}: {row.reason}{then}")
-        return lines
-
     def failed_checks(self) -> list[str]:
         """A line for each check that failed, also of those that are ignored."""
         how = {Status.FAILED: "check failed", Status.IGNORED: "check failed, and is ignored"}
         shown = [one for one in self.checks if one.status in how and one not in self.limits]
         return [f"{how[one.status]}: {one.name}: {one.reason}" for one in shown]
-
-    def to_dict(self) -> dict[str, Any]:
-        verdict = self.verdict()
-        return {
-            "pid": self.pid,
-            "training": self.made.training,
-            "optimizer": self.made.optimizer,
-            "noise_multiplier": self.made.noise_multiplier,
-            "clip_norm": self.made.clip_norm,
-            "canaries": self.made.canaries,
-            "place": self.made.place,
-            "settings": self.made.settings,
-            "steps": self.process.steps,
-            "unseen_steps": self.unseen,
-            "accounted": self.history,
-            "log_e_value": self.process.log_e_value,
-            "refuted_at": self.refuted_at,
-            "noise_factor": self.noise_factor(),
-            "confidence": self.confidence,
-            "headline": self.headline(),
-            "quote": self.quote(),
-            "epsilon": self.epsilon().to_dict(),
-            "verdict": verdict.outcome.value,
-            "reason": verdict.reason,
-            "power": verdict.power,
-            "not_audited": self.not_audited or None,
-            "ended": self.ended,
-            "idle": self.idle,
-            "statements": [one.to_dict() for one in self.statements],
-            "checks": [one.to_dict() for one in self.checks],
-        }
 
     def __str__(self) -> str:
         made = self.made

@@ -11,10 +11,10 @@ from opacus.optimizers import DPOptimizer
 from torch.utils.data import DataLoader, TensorDataset
 
 from epsilometer.watching.frameworks.opacus import attach
+from epsilometer.watching.judged import JudgedTraining
 from epsilometer.watching.monitor import Monitor
 from epsilometer.watching.settings import Settings
 from epsilometer.watching.training import Trainings
-from epsilometer.watching.watched import Watched
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 RATE, STEPS, SIGMA = 1 / 8, 24, 1.0
@@ -35,7 +35,7 @@ def data() -> TensorDataset:
 
 def trained(
     trainings: Trainings, told: str = "in a hook", noise: float = SIGMA, *, shuffled: bool = False, every: int = 1
-) -> Watched:
+) -> JudgedTraining:
     """What is known of a training by hand whose accountant is told of its steps at some time."""
     torch.manual_seed(0)
     model: Any = GradSampleModule(torch.nn.Sequential(torch.nn.Linear(20, 32), torch.nn.ReLU(), torch.nn.Linear(32, 2)))
