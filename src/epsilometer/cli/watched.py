@@ -180,4 +180,5 @@ class Display:
     def name(self, one: JudgedTraining) -> str:
         """As lines on it begin."""
         several = len({watched.pid for watched in self.monitor}) > 1
-        return f"training {one.made.training}" + (f" of process {one.pid}" if several else "")
+        ranks = f" ({one.ranks} ranks)" if one.ranks > 1 else ""
+        return f"training {one.made.training}{ranks}" + (f" of process {one.pid}" if several else "")

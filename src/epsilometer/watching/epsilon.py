@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +111,13 @@ def promised(history: History, delta: float) -> UpperBound | None:
     for part in parts:
         whole = whole.plus(part.event, part.steps)
     return account(whole, delta, accountant="pld" if whole.dp_sgd else "rdp")
+
+
+def promised_or_none(history: History, delta: float) -> UpperBound | None:
+    """None where no accountant makes sense of the history."""
+    with suppress(EpsilometerError):
+        return promised(history, delta)
+    return None
 
 
 def _at_least(history: History, factor: float, delta: float) -> float:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _ENOUGH = 1000  # values of noise: half of the deviation is refuted by some 30 for sure
 CANARIES = "canaries"
 MODEL_CANARIES = "--canaries model"
+ALL_RANKS = "let one watch start all ranks, and let them come to their end"
 TO_ITS_END, REPLAY = "let it come to its end", "--neighbours 2"
 _SPEAKS = {Status.PASSED: Speaks.FOR, Status.FAILED: Speaks.AGAINST, Status.IGNORED: Speaks.ACCEPTED}
 
@@ -134,7 +135,8 @@ def _of_canaries(one: Watched) -> list[About]:
     why = one.says_nothing()
     if why:  # the noise itself, seen in every parameter and step, tells as much
         seen = bool(one.not_audited) and _law_holds(one)
-        return about(Speaks.NOT, why, remedy=MODEL_CANARIES, needed=not seen)
+        remedy = ALL_RANKS if one.facts.several_processes else MODEL_CANARIES
+        return about(Speaks.NOT, why, remedy=remedy, needed=not seen)
     factor, power = one.noise_factor(), one.power()
     limit = f"the noise is at most {factor:.3g} × the stated" if math.isfinite(factor) else "nothing is known of it"
     steps = "1 step does" if process.steps == 1 else f"{process.steps} steps do"

@@ -74,6 +74,7 @@ class JudgedTraining(Watched):
             "not_audited": self.not_audited or None,
             "ended": self.ended,
             "idle": self.idle,
+            "ranks": self.ranks,
             "statements": [one.to_dict() for one in self.statements],
             "checks": [one.to_dict() for one in self.checks],
         }

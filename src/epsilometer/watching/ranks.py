@@ -7,7 +7,7 @@ ranks one by one, and says that several processes share a step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -43,24 +43,35 @@ class _Part:
 
 
 def merged(trainings: Mapping[Key, Training]) -> dict[Key, Training]:
-    """The same, with those of all ranks as one, under the key of the first; ranks of which some are missing stay."""
-    groups: dict[tuple[str, int], dict[int, Key]] = {}
-    for key, one in trainings.items():
+    """The same, with those of all ranks as one, under the key of the first. Ranks of which some are missing stay, and
+    those that do not step together."""
+    found = dict(trainings)
+    for ranks in _groups(trainings):
+        parts = [trainings[key] for key in ranks]
+        steps = _steps(parts) if len(parts) == parts[0].shared[0].world else []
+        if steps and _one_gradient(steps):
+            _merge(parts, steps)
+            for key in ranks[1:]:
+                del found[key]
+    return found
+
+
+def _groups(trainings: Mapping[Key, Watched]) -> Iterator[list[Key]]:
+    """Ranks that were started together, in order. A script may start some after others have ended."""
+    found: dict[tuple[str, int], dict[int, list[Key]]] = {}
+    for key, one in sorted(trainings.items(), key=lambda pair: _begun(pair[0])):
         if one.shared:
             told = one.shared[0]
-            groups.setdefault((told.group, told.training), {})[told.rank] = key
-    found = dict(trainings)
-    for ranks in groups.values():
-        parts = [trainings[ranks[rank]] for rank in sorted(ranks)]
-        if sorted(ranks) != list(range(parts[0].shared[0].world)):
-            continue
-        steps = _steps(parts)
-        if not steps:
-            continue
-        _merge(parts, steps)
-        for rank in sorted(ranks)[1:]:
-            del found[ranks[rank]]
-    return found
+            found.setdefault((told.group, told.training), {}).setdefault(told.rank, []).append(key)
+    for ranks in found.values():
+        for turn in range(max(map(len, ranks.values()))):
+            yield [keys[turn] for _, keys in sorted(ranks.items()) if turn < len(keys)]
+
+
+def _begun(key: Key) -> int:
+    """When its process began to record, as the name of the file says."""
+    name = key[0].rpartition("-")[2].partition(".")[0]
+    return int(name) if name.isdecimal() else 0
 
 
 def _steps(parts: Sequence[Watched]) -> list[list[_Part]]:
@@ -72,6 +83,13 @@ def _steps(parts: Sequence[Watched]) -> list[list[_Part]]:
         with suppress(ValueError):  # of a damaged recording
             found.append([_opened(told[step]) for told in by_rank])
     return found
+
+
+def _one_gradient(steps: list[list[_Part]]) -> bool:
+    """Do all ranks step with the same, or each with its own part of it? Else each trains by itself."""
+    return steps[0][0].told.sharded or all(
+        np.array_equal(step[0].arrived, one.arrived) for step in steps for one in step
+    )
 
 
 def _opened(told: Shared) -> _Part:
@@ -88,8 +106,9 @@ def _merge(parts: Sequence[Watched], steps: list[list[_Part]]) -> None:
     """Into the first of them."""
     lead, law, names = parts[0], NoiseLaw(1.0 - parts[0].levels.noise), list[str]()
     weighed: dict[str, WeighedNoise] = {}
+    coarse = any(one.facts.noise is not None and one.facts.noise.coarse for one in parts)
     for step in steps:
-        sample = NoiseSample.of(_noise(step), step[0].told.scale) if step[0].told.scale > 0 else None
+        sample = None if coarse or not step[0].told.scale > 0 else _sample(step)
         law.add(sample)
         if sample is not None:
             names += [name for name in sample.names if name not in names]
@@ -112,16 +131,20 @@ def _merge(parts: Sequence[Watched], steps: list[list[_Part]]) -> None:
     lead.ended = all(one.ended for one in parts)
 
 
-def _noise(step: list[_Part]) -> dict[str, Floats]:
-    """Of the reduced gradient: of all ranks together, or of each one's own part."""
+def _sample(step: list[_Part]) -> NoiseSample:
+    """The noise of the reduced gradient: of all ranks together, or of each one's own part; it was read off sums in
+    float32 at least, the largest of which is taken for all ranks."""
     first = step[0].told
     if first.sharded:
-        return {
-            f"{name} (rank {part.told.rank})": values
-            for part in step
-            for name, values in _by_name(part.told, part.noisy - part.total).items()
-        }
-    return _by_name(first, np.sum([part.noisy - part.total for part in step], axis=0))
+        noise, sums = dict[str, Floats](), dict[str, Floats]()
+        for part in step:
+            for into, values in ((noise, part.noisy - part.total), (sums, part.total)):
+                for name, own in _by_name(part.told, values).items():
+                    into[f"{name} (rank {part.told.rank})"] = own
+    else:
+        noise = _by_name(first, np.sum([part.noisy - part.total for part in step], axis=0))
+        sums = _by_name(first, np.max([np.abs(part.total) for part in step], axis=0))
+    return NoiseSample.of(noise, first.scale, {name: one.astype(np.float32) for name, one in sums.items()})
 
 
 def _by_name(told: Shared, values: Floats) -> dict[str, Floats]:

@@ -12,7 +12,7 @@ from epsilometer.noise_sample import Counts, NoiseSample
 from epsilometer.statements import Basis
 from epsilometer.watching.checks import Check, Status
 from epsilometer.watching.checks.names import BATCHES, TARGET
-from epsilometer.watching.epsilon import DELTA, EpsilonOfTraining, epsilon_of_training
+from epsilometer.watching.epsilon import DELTA, EpsilonOfTraining, epsilon_of_training, promised_or_none
 from epsilometer.watching.facts import Facts
 from epsilometer.watching.judging import Judging
 from epsilometer.watching.levels import Levels
@@ -148,7 +148,9 @@ class Watched:
             return self._epsilon
         why = self.says_nothing()
         if why:
-            return EpsilonOfTraining(why=why.removeprefix("not audited, because "))
+            seen = self.ended and bool(self.not_audited) and self.noise_law.seen
+            upper = promised_or_none(self.history, self.delta) if seen else None
+            return EpsilonOfTraining(upper=upper, why=why.removeprefix("not audited, because "))
         found = epsilon_of_training(
             self.history,
             self.noise_factor(),

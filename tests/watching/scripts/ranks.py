@@ -16,6 +16,7 @@ parser.add_argument("--mode", default="hooks")
 parser.add_argument("--fault", default="")
 parser.add_argument("--steps", type=int, default=10)
 parser.add_argument("--seed", type=int, default=0)
+parser.add_argument("--weights", action="store_true")
 parser.add_argument("--sigma", type=float, default=1.0)
 RECORDS, BATCH = 256, 32
 
@@ -120,6 +121,11 @@ def work(rank, options, place):
             taken += 1
             if taken == options.steps:
                 break
+    if options.weights:
+        for turn in range(2):  # in order
+            distributed.barrier()
+            if turn == rank:
+                print("weights", rank, *(float(p.double().sum()) for p in model.parameters()), flush=True)
     distributed.destroy_process_group()
 
 

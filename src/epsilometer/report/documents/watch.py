@@ -97,6 +97,7 @@ class TrainingPart(TypedDict):
     not_audited: Annotated[str | None, "why it was not; none if it was"]
     ended: Annotated[bool, "whether it came to its end"]
     idle: Annotated[bool, "whether it was made private, and never begun"]
+    ranks: Annotated[int, "processes that took its steps together"]
     statements: Annotated[list[StatementPart], "on which the promise rests: five, in order"]
     checks: Annotated[list[CheckPart], "that were made"]
 
