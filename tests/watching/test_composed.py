@@ -8,7 +8,8 @@ import torch
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from epsilometer.watching.collect.records import SAMPLE, sample_of
-from epsilometer.watching.facts import Facts, Spent, shared_records
+from epsilometer.watching.facts import Facts
+from epsilometer.watching.facts_together import Spent, shared_records
 from epsilometer.watching.monitor import Monitor
 from epsilometer.watching.recording import Ended, MadePrivate, Told
 

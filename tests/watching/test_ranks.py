@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from test_watch import SCRIPTS, watch
 
-from epsilometer.watching.facts import Facts, Noise, Sampling, Spent, Steps
+from epsilometer.watching.facts import Facts, Noise, Sampling, Steps
+from epsilometer.watching.facts_together import Spent
 from epsilometer.watching.monitor import Monitor
 from epsilometer.watching.recording import Ended, MadePrivate, Shared, Told, decode, encode
 from epsilometer.watching.sealed import seal, unseal
@@ -34,7 +35,7 @@ def monitored(
     divided: float = 1.0,
     overlap: int = 0,
     missing: bool = False,
-    alone: bool = False,
+    alone: str = "",
 ) -> Monitor:
     """Two ranks that add so much noise each, as their recordings say it. Sums are large beside it."""
     rng, monitor, width = np.random.default_rng(seed), Monitor(), sum(SIZES)
@@ -45,6 +46,8 @@ def monitored(
         drawn = rng.permutation(RECORDS)[:50].tolist()
         batches = [drawn[:25], drawn[25 - overlap : 50 - overlap]]
         for rank in range(WORLD):
+            if alone == "with the same numbers":
+                total[rank], noisy[rank], batches[rank] = total[0], noisy[0], batches[0]
             arrived = noisy[rank] if alone else noisy.sum(axis=0) / (8.0 * WORLD * divided)
             content = np.concatenate([total[rank], noisy[rank], arrived]).astype("<f8").tobytes()
             sealed = seal(content + np.array(batches[rank], "<i8").tobytes())
@@ -110,12 +113,13 @@ def test_gradients_that_are_averaged_once_too_often() -> None:
     assert checks(wrong)["noise-kept"][0] == "passed"  # a factor hides nothing and brings nothing back
 
 
-@pytest.mark.parametrize("why", ["missing", "alone", "another key"])
+@pytest.mark.parametrize("why", ["missing", "alone", "with the same numbers", "another key"])
 def test_ranks_of_which_nothing_is_known_accuse_nobody(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One was not seen, or each trains by itself, or a recording is judged again."""
     if why == "another key":
         monkeypatch.setattr("epsilometer.watching.ranks.unseal", lambda once, sealed: unseal(once + "0", sealed))
-    found = list(monitored((0.0, 0.0), missing=why == "missing", alone=why == "alone"))
+    alone = why if why in ("alone", "with the same numbers") else ""
+    found = list(monitored((0.0, 0.0), missing=why == "missing", alone=alone))
     assert len(found) == (1 if why == "missing" else 2)
     assert {one.verdict().outcome.value for one in found} == {"inconclusive"}
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from epsilometer.watching.checks.names import COMPOSITION
-from epsilometer.watching.facts import Spent, Together, shared_records
+from epsilometer.watching.facts_together import Spent, Together, shared_records
 
 if TYPE_CHECKING:
     from epsilometer.watching.watched import Watched

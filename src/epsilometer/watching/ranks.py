@@ -19,7 +19,8 @@ from epsilometer.bounds import NoiseLaw
 from epsilometer.noise_sample import NoiseSample
 from epsilometer.watching.checks.catalogue import judge
 from epsilometer.watching.checks.check import Check, Status
-from epsilometer.watching.facts import Kept, Noise, Ranks, Sampling, WeighedNoise, shared_records
+from epsilometer.watching.facts import Kept, Noise, Sampling, WeighedNoise
+from epsilometer.watching.facts_together import Ranks, shared_records
 from epsilometer.watching.recording import Shared
 from epsilometer.watching.sealed import unseal
 from epsilometer.watching.watched import Watched
@@ -86,10 +87,18 @@ def _steps(parts: Sequence[Watched]) -> list[list[_Part]]:
 
 
 def _one_gradient(steps: list[list[_Part]]) -> bool:
-    """Do all ranks step with the same, or each with its own part of it? Else each trains by itself."""
-    return steps[0][0].told.sharded or all(
-        np.array_equal(step[0].arrived, one.arrived) for step in steps for one in step
-    )
+    """Do all ranks step with the same, or each with its own part of it? Else each trains by itself, be it with the same
+    random numbers: with what it has noised itself."""
+    if steps[0][0].told.sharded:
+        return True
+    same = all(np.array_equal(step[0].arrived, one.arrived) for step in steps for one in step)
+    return same and not all(_multiple(one.noisy, one.arrived) for step in steps for one in step)
+
+
+def _multiple(given: Floats, arrived: Floats) -> bool:
+    usable = given != 0
+    factor = float(np.median(arrived[usable] / given[usable])) if usable.any() else 0.0
+    return float(np.linalg.norm(arrived - factor * given)) <= _TOLERANCE * float(np.linalg.norm(arrived))
 
 
 def _opened(told: Shared) -> _Part:

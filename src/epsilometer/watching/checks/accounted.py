@@ -5,7 +5,8 @@ from __future__ import annotations
 from epsilometer.rounding import up
 from epsilometer.watching.checks.check import Finding, failed, not_applicable, passed
 from epsilometer.watching.epsilon import DELTA, promised
-from epsilometer.watching.facts import Accounted, Facts, Together
+from epsilometer.watching.facts import Accounted, Facts
+from epsilometer.watching.facts_together import Together
 
 _ROUNDING = 1.02  # a step more or less: epochs are no whole number of steps
 

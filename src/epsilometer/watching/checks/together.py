@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from epsilometer.statements import Basis
 from epsilometer.watching.checks.check import Finding, failed, not_applicable, passed
-from epsilometer.watching.facts import Facts, Ranks
+from epsilometer.watching.facts import Facts
+from epsilometer.watching.facts_together import Ranks
 
 _SAME = 1e-2
 

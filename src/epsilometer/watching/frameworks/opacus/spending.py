@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from epsilometer.watching.facts import Spent, Together, shared_records
+from epsilometer.watching.facts_together import Spent, Together, shared_records
 from epsilometer.watching.frameworks.opacus.accountants import history_of
 
 if TYPE_CHECKING:
