@@ -24,6 +24,7 @@ _HOMES = {
     "Recipe": "training",
     "run": "auditing",
     "summary": "report",
+    "watch_step": "watching.by_line",
 }
 _ROOMS = (
     "accounting", "adversaries", "auditing", "bounds", "claims", "collaborative", "data", "errors", "evidence",
@@ -63,6 +64,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers: a test compare
     from epsilometer.report import summary
     from epsilometer.subjects import DpSgdTraining
     from epsilometer.training import Recipe
+    from epsilometer.watching.by_line import watch_step
 
 
 def __getattr__(name: str) -> object:

@@ -344,6 +344,7 @@ class Effective:
     repeated: int  # steps with the noise of the step before
     sizes: list[int]  # of batches from the data set that noise protects, where they are known
     records: int | None  # that it has
+    loaded: bool  # by a loader, so that batches are what it gave
     untested: list[str]  # what says nothing, and why
 
 

@@ -21,6 +21,7 @@ FILE = "hooks.json"
 # Of runs in lockstep: chance is taken hold of before anything else.
 _AT_ONCE = {"attach": "epsilometer.watching.replay.entropy:begin"}
 _NUMPY = {"attach": "epsilometer.watching.replay.noting:attach", "silent": True}
+_DRAWS = {"attach": "epsilometer.watching.replay.draws:attach_numpy", "silent": True}
 _READERS = {"attach": "epsilometer.watching.replay.readers:follow", "silent": True}
 _CHANGING = {"attach": "epsilometer.watching.replay.readers:attach", "silent": True}
 _TORCH = {"attach": "epsilometer.watching.replay.randomness:attach", "silent": True}
@@ -38,7 +39,9 @@ def write_table(directory: Path, settings: Settings) -> None:
             table.setdefault(module, []).append(entry)
     if settings.replaying is not None:
         table[""] = [_AT_ONCE]
-        table["numpy"] = [_NUMPY]
+        table["numpy"] = [_NUMPY] if settings.declared is None else [_NUMPY, _DRAWS]
+        if settings.declared is not None:
+            table["jax.random"] = [{"attach": "epsilometer.watching.replay.draws:attach_jax", "silent": True}]
         table["torch"] = [_TORCH, *table.get("torch", [])]
         table["torch._inductor.config"] = [_COMPILER]
         for module in READERS:

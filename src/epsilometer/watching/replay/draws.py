@@ -1,6 +1,7 @@
 """Functions by which a script draws numbers of its own, wrapped: one that may be noise can be drawn anew, or negated.
 
 What cannot be wrapped (draws in C, a package's own generator) is noticed by the state of its generator, and no more.
+This imports numpy only: it comes before torch.
 """
 
 from __future__ import annotations
@@ -14,9 +15,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
-import torch
 
-from epsilometer.watching.replay import before
 from epsilometer.watching.replay.entropy import importing
 from epsilometer.watching.replay.noting import MADE, bits_of, by_us
 
@@ -35,6 +34,7 @@ _NUMPY = {
     "random": OTHER, "rand": OTHER, "random_sample": OTHER, "uniform": OTHER, "binomial": OTHER,
     "exponential": OTHER, "standard_t": NORMAL, "gumbel": OTHER, "logistic": OTHER,
 }  # fmt: skip
+_JAX = ("normal", "laplace", "truncated_normal", "multivariate_normal")
 _PYTHON = {"gauss": NORMAL, "normalvariate": NORMAL}
 # Functions that choose records: their numbers are no noise.
 _CHOOSE: dict[str, tuple[str, ...]] = {
@@ -49,6 +49,12 @@ def _as_it_is(_: str, result: Any, __: Draw) -> Any:
     return result
 
 
+def _before(name: str, otherwise: Any) -> Any:
+    """What is known of random numbers that hide nothing, once torch is there."""
+    module = sys.modules.get("epsilometer.watching.replay.before")
+    return getattr(module, name)() if module is not None else otherwise
+
+
 class Draws:
     """Of this process. `act` is told the kind of a draw, how many numbers it gave, and how it is made again."""
 
@@ -57,17 +63,18 @@ class Draws:
         self._inside = False
         self.numbers = {NORMAL: 0, OTHER: 0}  # since they were counted last
         self.kind = ""  # of the draw under way
+        self.salt = 0  # of keys, while something is drawn anew
         self.looks = True  # a draw that is seen is to be told from one that is not
 
     def through(
         self, kind: str, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
     ) -> Any:
         """A draw of the script's own."""
-        if self._inside or by_us(3) or before.inside() or (self.looks and importing()):
+        if self._inside or by_us(3) or _before("inside", False) or (self.looks and importing()):
             return function(*arguments, **named)
         self._inside, self.kind = True, kind
         try:
-            with before.apart() if self.looks else nullcontext():
+            with _before("apart", nullcontext()) if self.looks else nullcontext():
                 result = function(*arguments, **named)
                 self.numbers[kind] += _size(result)
                 return self.act(kind, result, functools.partial(function, *arguments, **named))
@@ -88,7 +95,8 @@ def again(draw: Draw, rng: np.random.Generator) -> Any:
 def negated(result: Any, draw: Draw) -> Any:
     """The same draw, mirrored at its mean."""
     mean = _mean(draw, result)
-    if isinstance(result, torch.Tensor):
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(result, torch.Tensor):
         with torch.no_grad():
             return result.neg_().add_(2 * mean) if isinstance(mean, float) else result.copy_(2 * mean - result)
     return 2 * mean - result
@@ -104,25 +112,46 @@ def _mean(draw: Draw, result: Any) -> Any:
         if key in draw.keywords:
             arguments = [draw.keywords[key]]
     mean = arguments[0] if arguments else 0.0
-    if isinstance(mean, torch.Tensor | np.ndarray):
-        return mean
-    return float(mean) if isinstance(mean, int | float) else np.asarray(mean)
+    if isinstance(mean, int | float):
+        return float(mean)
+    return np.asarray(mean) if isinstance(mean, list | tuple) else mean
 
 
 def attach() -> None:
-    """Wrap all that there are; what a script has taken out of its module before is not seen."""
+    """Wrap all that torch has; what a script has taken out of its module before is not seen."""
+    torch = sys.modules["torch"]
     for name, kind in _TORCH.items():
         _wrap(torch, name, kind)
     for name, kind in _METHODS.items():
         _wrap(torch.Tensor, name, kind)
+    for name in _CHOOSE["torch"]:
+        setattr(torch, name, _choosing(getattr(torch, name)))
+
+
+def attach_numpy(module: Any, _: Any) -> None:
+    """Numpy was imported, before all else that draws."""
     for name, kind in _NUMPY.items():
-        _wrap(np.random, name, kind)
+        _wrap(module.random, name, kind)
     for name, kind in _PYTHON.items():
         _wrap(random, name, kind)
-    for module, names in _CHOOSE.items():
-        for name in names:
-            setattr(sys.modules[module], name, _choosing(getattr(sys.modules[module], name)))
+    for name in ("random", "numpy.random"):
+        for function in _CHOOSE[name]:
+            setattr(sys.modules[name], function, _choosing(getattr(sys.modules[name], function)))
     MADE.own = _own
+
+
+def attach_jax(module: Any, _: Any) -> None:
+    """JAX has keys: another draw is one by another key. What is compiled draws as it did when it was."""
+
+    def around(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def by_key(key: Any, *arguments: Any, **named: Any) -> Any:
+            return original(module.fold_in(key, DRAWS.salt) if DRAWS.salt else key, *arguments, **named)
+
+        return by_key
+
+    for name in _JAX:
+        setattr(module, name, _around(around(getattr(module, name)), NORMAL))
 
 
 def _choosing(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -132,7 +161,7 @@ def _choosing(original: Callable[..., Any]) -> Callable[..., Any]:
     def choose(*arguments: Any, **named: Any) -> Any:
         if by_us(2) or (DRAWS.looks and importing()):
             return original(*arguments, **named)
-        with before.apart():
+        with _before("apart", nullcontext()):
             return original(*arguments, **named)
 
     return choose
@@ -186,9 +215,7 @@ _seen(OwnRandomState, _RandomState)
 
 
 def _size(result: Any) -> int:
-    if isinstance(result, torch.Tensor):
-        return result.numel()
-    return int(np.size(result))
+    return int(result.numel()) if hasattr(result, "numel") else int(np.size(result))
 
 
 def _is_source(one: Any) -> bool:
@@ -198,13 +225,16 @@ def _is_source(one: Any) -> bool:
 @contextmanager
 def _put_back(generator: Any, owner: Any, seed: int) -> Iterator[None]:
     """Generators of a draw, seeded afresh meanwhile."""
-    torches = [torch.default_generator, *([generator] if isinstance(generator, torch.Generator) else [])]
-    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        torches += list(torch.cuda.default_generators)
+    torch, torches = sys.modules.get("torch"), []
+    if torch is not None:
+        torches = [torch.default_generator, *([generator] if isinstance(generator, torch.Generator) else [])]
+        if torch.cuda.is_available() and torch.cuda.is_initialized():
+            torches += list(torch.cuda.default_generators)
     kept = [(one, one.get_state()) for one in torches]
     bits = [bits_of(np.random.mtrand._rand), *([bits_of(owner)] if _is_source(owner) else [])]
     states = [(one, one.state) for one in bits]
     plain = random.getstate()
+    DRAWS.salt = seed | 1
     try:
         for one in torches:
             one.manual_seed(seed)
@@ -213,6 +243,7 @@ def _put_back(generator: Any, owner: Any, seed: int) -> Iterator[None]:
         random.seed(seed)
         yield
     finally:
+        DRAWS.salt = 0
         for one, state in kept:
             one.set_state(state)
         for one, state in states:

@@ -53,7 +53,13 @@ def with_effective(
 def sources_with_noise(runs: Sequence[Replaying], lines: Mapping[int, Sequence[Line]]) -> set[int]:
     """Data sets that steps with noise take their records from, of all trainings."""
     run = next(one.run for one in runs if one.role == NOISE)
-    return {line["source"] for line in lines[run] if "squares" in line and any(_released(line).values())}
+    return {line["source"] for line in lines[run] if "squares" in line and _has_noise(line)}
+
+
+def _has_noise(line: Line) -> bool:
+    """More than rounding."""
+    most: float = max(_released(line).values(), default=0.0)
+    return most > float((_NONE * max(line["norm"], 1e-300)) ** 2)
 
 
 def _released(line: Line) -> Squares:
@@ -150,10 +156,14 @@ class _Found:
                 other = self._noise_lines.get(line["step"])
                 if other is None or line["reached"] == 0 or _place(line) != _place(other):
                     continue
-                least = (_TRACE * max(line["norm"], 1e-300)) ** 2
-                moved = {name: one for name, one in _released(line).items() if one > least}
+                moved = self._moved(line)
                 if moved:
                     yield run, line, moved, other
+
+    def _moved(self, line: Line) -> Squares:
+        """Tensors that a changed record reached, and by how much it moved them."""
+        least = (_TRACE * max(line["norm"], 1e-300)) ** 2
+        return {name: one for name, one in _released(line).items() if one > least}
 
     def _not_compared(self, run: Replaying) -> str:
         if run.role == READ and not any(line.get("changed") for line in self._all(run.run)):
@@ -272,19 +282,19 @@ class _Found:
         for lines in (self._noise_lines, self._negated):
             row = 0
             for step in sorted(lines):
-                row = row + 1 if lines[step]["again"] > _SAME and any(_released(lines[step]).values()) else 0
+                row = row + 1 if lines[step]["again"] > _SAME and _has_noise(lines[step]) else 0
                 most = max(most, row)
         return most
 
-    def _sampled(self) -> tuple[list[int], int | None]:
+    def _sampled(self) -> tuple[list[int], int | None, bool]:
         """Sizes of the batches from the data set that most steps with noise take their records from."""
-        lines = [one for one in self._noise_lines.values() if any(_released(one).values()) and one["records"]]
+        lines = [one for one in self._noise_lines.values() if _has_noise(one) and one["records"]]
         sources = [one["source"] for one in lines]
         if not sources:
-            return [], None
+            return [], None, False
         of = max(set(sources), key=sources.count)
         found = [one for one in lines if one["source"] == of]
-        return [int(one["size"]) for one in found], int(found[0]["records"])
+        return [int(one["size"]) for one in found], int(found[0]["records"]), all(one["loader"] for one in found)
 
     # All else
 
@@ -298,6 +308,9 @@ class _Found:
             if run.role not in (ROTATING, READ, PLACEHOLDER, OTHERS) or self._not_compared(run):
                 continue
             name = "another record of every batch" if run.role == ROTATING else f"neighbour {run.number}"
+            if not any(self._moved(line) for line in self._usable(run.run)):
+                self._say(f"{name}: it reached no gradient")
+                continue
             names.append(name)
             for line in self._usable(run.run):
                 if line["place"] == WEIGHTS:

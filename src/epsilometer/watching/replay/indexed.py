@@ -91,8 +91,7 @@ class Rows:
             return self._labels(key, source, found)
         if source.dim() < 2 or self._outside.has_batch:
             return None
-        rows = 1 if key[0] == "one" else len(found)
-        self._outside.from_source((source.data_ptr(), tuple(source.shape)), len(source), rows)
+        self._outside.from_source((source.data_ptr(), tuple(source.shape)), len(source), _numbers(index, len(source)))
         if not self._outside.wants_change():
             return self._once_more(key, source, found)
         self._index, self._kind = key, self._outside.next_kind()
@@ -170,6 +169,15 @@ def _key(index: Any) -> Any:
     elif isinstance(index, list) and index and all(isinstance(one, int | np.integer) for one in index):
         found = "rows", np.asarray(index).tobytes()
     return found
+
+
+def _numbers(index: Any, size: int) -> list[int]:
+    """Of the rows that it takes."""
+    if isinstance(index, slice):
+        return list(range(size))[index]
+    found = np.asarray(index.detach().cpu() if isinstance(index, torch.Tensor) else index)
+    found = np.flatnonzero(found) if found.dtype.kind == "b" else np.atleast_1d(found)
+    return [int(one) % size for one in found]
 
 
 def _wrapped(one: torch.Tensor) -> bool:

@@ -38,6 +38,7 @@ class Loop:
         self.number, self._optimizer, self._models = number, optimizer, models
         self._names: dict[int, str] = {}
         self.steps = 0
+        self.by_line = hasattr(optimizer, "names")  # it is none, and has nothing but gradients
 
     def gradients(self) -> dict[str, torch.Tensor]:
         """As they are; those that are sparse are not followed."""
@@ -80,6 +81,8 @@ class Loop:
             yield from group["params"]
 
     def _name(self, parameter: Any) -> str:
+        if not self._names and self.by_line:
+            self._names = dict(zip((id(p) for p in self._parameters()), self._optimizer.names, strict=True))
         if id(parameter) not in self._names:
             for root in self._models.of({id(parameter)}):
                 self._names |= {id(p): name for name, p in root.named_parameters() if id(p) not in self._names}

@@ -9,7 +9,7 @@ are drawn within the step, after it; then all go on with the gradient, or weight
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,20 +18,18 @@ import torch
 from epsilometer.watching.replay import draws, entropy, randomness, readers
 from epsilometer.watching.replay.before import noise_before
 from epsilometer.watching.replay.changes import changed_batch, names_of
-from epsilometer.watching.replay.compared import differences
 from epsilometer.watching.replay.control import Gone
 from epsilometer.watching.replay.draws import DRAWS, NORMAL, OTHER
-from epsilometer.watching.replay.lockstep import Lockstep, numbers_unlike
 from epsilometer.watching.replay.loop import GRADIENT, WEIGHTS, WITHIN, Loop, Models, Step
+from epsilometer.watching.replay.meeting import Meeting
 from epsilometer.watching.replay.roles import HUGE, HUGE_LABEL, LABEL, NEGATED, NOISE, READ, REPLACED, ROTATING
 from epsilometer.watching.settings import Replaying
 
 _ROTATION = (HUGE_LABEL, HUGE, REPLACED, LABEL)
-_SAID = ("place", "drawn", "window", "unseen", "source", "linear", "within", "size", "records")  # of the reference
 _MOST = 64  # sources of batches that are told apart
 
 
-class Outside(Lockstep):
+class Outside(Meeting):
     """Of this process, from the first batch that a model sees on."""
 
     def __init__(self, replaying: Replaying, claim: Callable[[], bool]) -> None:
@@ -57,18 +55,19 @@ class Outside(Lockstep):
         self._write({"outside": True, "noise before": noise_before(), "drawn before": before[NORMAL] + before[OTHER]})
         if self.role == READ:
             self._write({"changed": "".join(readers.CHANGED)})
-        self._loops: dict[int, Loop] = {}
-        self._places: dict[int, str] = {}  # where runs meet next, by training
-        self._within: set[int] = set()  # trainings that draw random numbers in their steps
+        self._loops = {}
+        self._places = {}
+        self._within = set()
         self._step: Step | None = None
         self._selecting, self._forwarded, self._depth = True, False, 0
-        self._between: dict[int, torch.Tensor] = {}  # of the last step, by training
-        self._window = {NORMAL: 0, OTHER: 0}  # random numbers that were drawn while records were selected
-        self._unseen = False  # some were that nobody has counted
+        self._differentiated = False  # gradients were made in this step
+        self._between = {}
+        self._window = {NORMAL: 0, OTHER: 0}
+        self._unseen = False
         self._sources: list[Any] = []
-        self._source = -1  # of the step under way
-        self._records: int | None = None  # that it has
-        self._size = 0  # of the step's batch
+        self._source = -1
+        self._records = None
+        self._batch = set()
         self.met = 0  # steps at which runs have met
         self._states = randomness.digests()
         DRAWS.numbers.update(self._window)
@@ -140,8 +139,9 @@ class Outside(Lockstep):
         if not torch.is_grad_enabled():  # for a look at the model
             return batch
         names = names_of(batch)
-        self.from_source(id(source), _length(source), 0 if names is None else len(names))
         self._rows.append([] if names is None else names.tolist())
+        many = sum(len(one) for one in self._rows)
+        self.from_source(id(source), _length(source), range(many))
         if self.role == ROTATING and not self._kind:
             kind = self.next_kind()
             changed, self._kind = changed_batch(batch, kind, self._other)
@@ -152,15 +152,15 @@ class Outside(Lockstep):
             self._draw_anew()
         return batch
 
-    def from_source(self, source: Any, records: int | None, rows: int) -> None:
-        """The step takes so many rows from there, of all that there are."""
+    def from_source(self, source: Any, records: int | None, rows: Sequence[int]) -> None:
+        """The step takes these rows from there, of so many that there are."""
         if self._source < 0:
             if source not in self._sources and len(self._sources) < _MOST:
                 self._sources.append(source)
             self._source = self._sources.index(source) if source in self._sources else _MOST
             self._records = records
         if self._source < _MOST and self._sources[self._source] == source:
-            self._size += rows
+            self._batch.update(rows)
 
     # Of records that are taken by index
 
@@ -180,8 +180,8 @@ class Outside(Lockstep):
         return self._other
 
     def wants_change(self) -> bool:
-        """Is this the time to change a record? What is taken later in a step may be noise out of a table."""
-        return self.role == ROTATING and not self._kind and self._selecting
+        """Is this the time to change a record? Once there are gradients, what is taken may be one, or noise."""
+        return self.role == ROTATING and not self._kind and not self._differentiated
 
     def changes(self, kind: str) -> None:
         self._kind = kind
@@ -196,10 +196,12 @@ class Outside(Lockstep):
         if self._selecting:
             self._meet_late()
         self._fixed()
+        self._differentiated = self._differentiated or within_transform()
 
     def backward(self) -> None:
+        """Gradients are made."""
         self.forward(coarse=False)
-        self._forwarded = True
+        self._forwarded = self._differentiated = True
 
     def entered(self) -> None:
         """Any module is called."""
@@ -210,6 +212,10 @@ class Outside(Lockstep):
         self._forwarded = True
 
     # Steps
+
+    def meets_at(self, number: int, place: str) -> None:
+        """Where runs meet in steps of this training."""
+        self._places[number] = place
 
     def before_step(self, loop: Loop) -> None:
         """An optimizer's step begins, perhaps within another's."""
@@ -277,136 +283,24 @@ class Outside(Lockstep):
             self._compare_step(step)
         step.digests[step.place] = randomness.name_of_states()
         self._rows, self._kind, self._source, self._unseen = [], "", -1, False
-        self._records, self._size = None, 0
+        self._records, self._batch = None, set()
         self._window = {NORMAL: 0, OTHER: 0}
         DRAWS.numbers.update(self._window)
-        self._forwarded, self._depth, self.met = False, 0, self.met + 1
+        self._forwarded = self._differentiated = False
+        self._depth, self.met = 0, self.met + 1
         self._states = randomness.digests()
 
-    def _tensors(self, step: Step) -> dict[str, torch.Tensor]:
-        found: dict[str, torch.Tensor] = {}
-        for place, gradients in step.gradients.items():
-            found |= {f"{place}/{name}": one for name, one in gradients.items()}
-        return found | step.loop.state()
-
-    def _said(self, step: Step) -> dict[str, Any]:
-        loop = step.loop
-        drawn = {place: digest != step.digests.get(WEIGHTS, digest) for place, digest in step.digests.items()}
-        return {
-            "training": loop.number, "step": loop.steps, "place": step.place, "drawn": drawn, "rows": self._rows,
-            "numbers": loop.numbers(), "window": self._window, "unseen": self._unseen, "source": self._source,
-            "linear": loop.linear, "within": loop.number in self._within, "size": self._size, "records": self._records,
-        }  # fmt: skip
-
-    def _publish_step(self, step: Step) -> None:
-        assert self._lead
-        if self._lead.alone():
-            return
-        said = {**self._said(step), "randomness": randomness.name_of_states(), **self._chance()}
-        said["next"] = self._places.get(step.loop.number, WEIGHTS)
-        self._lead.wait()
-        self._lead.publish(self._tensors(step), said)
-
-    def _compare_step(self, step: Step) -> None:
-        assert self._follow
-        line: dict[str, Any] = {"training": step.loop.number, "step": step.loop.steps}
-        try:
-            tensors, said = self._follow.step()
-        except Gone:
-            self._leave("its reference has ended")
-        if "final" in said:
-            self._write({**line, "more": True})
-            self._leave("")
-        if said["training"] != step.loop.number or said["place"] != step.place:
-            self._write({**line, "parted": "another training takes the step"})
-            self._leave("")
-        own = self._tensors(step)
-        parted = ""
-        if self.role != NOISE and said["randomness"] != randomness.name_of_states():
-            parted = "random streams"
-        theirs = {name: one for name, one in tensors.items() if ": " in name.partition("/")[0]}
-        unlike = differences(theirs, {name: one for name, one in own.items() if name in theirs or ": " in name})
-        unlike += numbers_unlike(said["numbers"], step.loop.numbers())
-        line |= {key: said[key] for key in _SAID}
-        line |= {
-            "kind": self._kind, "parted": parted,
-            "reached": self._reached(said["rows"]), "differs": [one.packed() for one in unlike],
-            "squares": _squares(tensors, own), "norm": _norm(tensors),
-            "again": self._again(step, tensors, own, said["drawn"]),
-        }  # fmt: skip
-        self._write(line)
-        for name, one in own.items():
-            if (name in tensors and (step.place == WEIGHTS or not name.startswith((GRADIENT, WITHIN)))) or (
-                name in tensors and name.startswith(f"{step.place}/")
-            ):
-                _put(one, tensors[name])
-        step.loop.set_numbers(said["numbers"])
-        self._go_to(said)
-        self._follow.done()
-
-    def _again(self, step: Step, theirs: dict[str, torch.Tensor], own: dict[str, torch.Tensor], drawn: Any) -> float:
-        """The cosine of what lies between the two runs, and of the same in the step before: noise that is fresh has
-        little."""
-        if self.role not in (NOISE, NEGATED):
-            return 0.0
-        last = WITHIN if WITHIN in step.gradients else GRADIENT
-        place = "weights: " if step.place == WEIGHTS and drawn.get(last) else f"{last}/"
-        now = [(own[name] - one).flatten() for name, one in theirs.items() if name.startswith(place) and name in own]
-        between = torch.cat(now) if now else torch.zeros(0)
-        before, self._between[step.loop.number] = self._between.get(step.loop.number), between
-        if before is None or before.shape != between.shape or not len(between):
-            return 0.0
-        return float(torch.nn.functional.cosine_similarity(before.double(), between.double(), dim=0))
-
-    def _reached(self, theirs: list[list[int]]) -> int | None:
-        """How many records are others; none if that is not known."""
-        if self.role == ROTATING:
-            return int(bool(self._kind))
-        if [len(one) for one in theirs] != [len(one) for one in self._rows] or not theirs:
-            return None
-        return sum(
-            a != b for one, other in zip(theirs, self._rows, strict=True) for a, b in zip(one, other, strict=True)
-        )
-
-    def _chance(self) -> dict[str, Any]:
-        states = randomness.states() if randomness.followed() else {}
-        return {"states": states, "entropy": entropy.state()}
-
-    def _go_to(self, said: dict[str, Any]) -> None:
-        """Draw on as the reference does."""
-        randomness.restore(said.get("states", {}))
-        entropy.go_to(said.get("entropy"))
-
     def finish(self) -> None:
-        """The script ends: what is left?"""
-        if not self.active:
-            return
-        self.guarded(self._meet_late)
-        for loop in self._loops.values():
-            self.guarded(self._finish_loop, loop)
-        self._end("")
-
-    def _finish_loop(self, loop: Loop) -> None:
-        line: dict[str, Any] = {"training": loop.number, "end": loop.steps}
-        if self._lead:
-            self._write(line)
-            if not self._lead.alone():
-                self._lead.wait()
-                self._lead.publish(loop.state(), {"training": loop.number, "final": loop.steps})
-            return
-        assert self._follow
-        try:
-            tensors, said = self._follow.step()
-        except Gone:
-            self._write({**line, "gone": True})
-            return
-        if said.get("final") is None or said["training"] != loop.number:
-            self._write({**line, "fewer": True})
+        """The script ends."""
+        if self.active:
+            self.guarded(self._meet_late)
+            self.finish_loops()
             self._end("")
-            return
-        found = differences(tensors, loop.state())
-        self._write({**line, "differs": [one.packed() for one in found]})
-        self._follow.done()
+
+
+def within_transform() -> bool:
+    """Of torch.func, such as `grad` or `vmap`."""
+    return torch._C._functorch.peek_interpreter_stack() is not None
 
 
 def _length(dataset: Any) -> int | None:
@@ -418,32 +312,3 @@ def _length(dataset: Any) -> int | None:
 
 def _sizes(loop: Loop) -> dict[str, int]:
     return {name: one.numel() for name, one in loop.weights().items()}
-
-
-def _put(one: torch.Tensor, other: torch.Tensor) -> None:
-    if one.shape == other.shape:
-        with torch.no_grad():
-            one.copy_(other)
-
-
-def _squares(theirs: dict[str, torch.Tensor], own: dict[str, torch.Tensor]) -> dict[str, dict[str, float]]:
-    """Of what is between two runs, by place and tensor."""
-    found: dict[str, dict[str, float]] = {}
-    for name, one in theirs.items():
-        place, _, tensor = name.partition("/")
-        if name.startswith("weights: "):
-            place, tensor = WEIGHTS, name.removeprefix("weights: ")
-        elif place not in (GRADIENT, WITHIN):
-            continue
-        other = own.get(name)
-        square = float("inf")
-        if other is not None and other.shape == one.shape:
-            square = float((one.double() - other.detach().to(one.device).double()).square().sum())
-        found.setdefault(place, {})[tensor] = square
-    return found
-
-
-def _norm(tensors: dict[str, torch.Tensor]) -> float:
-    """Of the reference's gradient."""
-    found = [one for name, one in tensors.items() if name.startswith((GRADIENT, WITHIN))]
-    return max((float(one.double().norm()) for one in found), default=0.0)

@@ -16,7 +16,7 @@ from epsilometer.watching.replay import draws, saves
 from epsilometer.watching.replay.before import innocent, look_on
 from epsilometer.watching.replay.indexed import Rows
 from epsilometer.watching.replay.loaders import Loaders
-from epsilometer.watching.replay.loop import Loop
+from epsilometer.watching.replay.loop import GRADIENT, Loop
 from epsilometer.watching.replay.outside import Outside
 from epsilometer.watching.settings import Replaying
 
@@ -86,6 +86,14 @@ class Hooks:
         if number not in self._loops:
             self._loops[number] = Loop(number, optimizer, outside.models)
         outside.guarded(outside.before_step, self._loops[number])
+
+    def whole_step(self, line: Any, number: int) -> None:
+        """Of a loop without an optimizer: there is nothing but the gradient."""
+        outside = self._outside
+        outside.begin_here()
+        outside.guarded(outside.meets_at, number, GRADIENT)
+        self.before_step(line, number)
+        self.after_step()
 
     def after_step(self) -> None:
         self._outside.guarded(self._outside.after_step)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import weakref
+from collections.abc import Mapping
 from typing import Any
 
+from epsilometer.watching.by_line import Line
 from epsilometer.watching.frameworks.torch import accountants
 from epsilometer.watching.frameworks.torch.privatizer import TorchLoop
 from epsilometer.watching.training import Trainings, WatchedTraining
@@ -18,7 +20,11 @@ def attach(torch: Any, trainings: Trainings) -> None:
     if torch.__name__ != "torch":
         accountants.attach(torch)
         return
-    Hooks(trainings).attach(torch)
+    HOOKS.append(Hooks(trainings))
+    HOOKS[0].attach(torch)
+
+
+HOOKS: list[Hooks] = []  # of this process
 
 
 class Hooks:
@@ -28,6 +34,7 @@ class Hooks:
         self._trainings = trainings
         self._loops: weakref.WeakKeyDictionary[Any, tuple[TorchLoop, WatchedTraining]] = weakref.WeakKeyDictionary()
         self._depth = 0
+        self._lines: dict[str, tuple[Line, TorchLoop, WatchedTraining]] = {}
         self._outside: Any = None
 
     def attach(self, torch: Any) -> None:
@@ -62,10 +69,31 @@ class Hooks:
         if self._outside is not None:
             self._outside.after_step()
 
+    def by_line(self, name: str, leaves: Mapping[str, Any]) -> dict[str, Any]:
+        """A step of a loop without an optimizer: what it is to be taken with."""
+        declared = self._trainings.settings.declared
+        if declared is None:
+            return {}
+        try:
+            if name not in self._lines:
+                privatizer = TorchLoop(f"{name or 'a loop'}", declared, self._alone)
+                self._lines[name] = Line(leaves), privatizer, self._trainings.begin(privatizer)
+            line, privatizer, training = self._lines[name]
+            privatizer.steps += 1
+            training.guarded(training.play)
+            if self._outside is None or list(leaves) != line.names:
+                return {}
+            line.put(leaves)
+            self._outside.whole_step(line, training.number)
+            return line.taken(leaves) if self._trainings.settings.follows else {}
+        except Exception as error:
+            self._trainings.failed("watch_step", error)
+            return {}
+
     def _known(self, optimizer: Any) -> tuple[TorchLoop, WatchedTraining] | None:
         """The training of this optimizer, or of the one in whose step it takes its own."""
         declared = self._trainings.settings.declared
-        if declared is None or self._of_engine(optimizer):
+        if declared is None or self._lines or self._of_engine(optimizer):
             return None
         if optimizer not in self._loops:
             if self._depth or len(self._loops) >= _MOST:
@@ -76,7 +104,7 @@ class Hooks:
 
     def _alone(self) -> bool:
         """Is there one training, so that what an accountant was told is of it?"""
-        return len(self._loops) == 1
+        return len(self._loops) + len(self._lines) == 1
 
     def _of_engine(self, optimizer: Any) -> bool:
         """Does a library that is watched by itself make anything private here?"""
