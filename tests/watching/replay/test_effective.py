@@ -9,7 +9,7 @@ from epsilometer.statements import Basis
 from epsilometer.watching.checks.check import Status
 from epsilometer.watching.checks.effective import effective_clipping, effective_noise, effective_sampling
 from epsilometer.watching.facts import Facts
-from epsilometer.watching.replay.effective import sources_with_noise, with_effective
+from epsilometer.watching.replay.effective import data_with_noise, with_effective
 from epsilometer.watching.replay.roles import HUGE, NEGATED, NOISE, READ, REFERENCE, REPLACED, ROTATING
 from epsilometer.watching.settings import Declared, Replaying
 
@@ -24,7 +24,7 @@ def line(step: int, squares: dict[str, float], **others: Any) -> dict[str, Any]:
         "training": 1, "step": step, "place": "gradient", "drawn": {}, "window": {"normal": 0, "other": 0},
         "unseen": False, "source": 0, "linear": True, "within": False, "size": 32, "records": 400, "loader": True,
         "kind": "", "parted": "", "reached": 1, "differs": [], "squares": {"gradient": squares}, "norm": 1.0,
-        "again": 0.0, **others,
+        "again": 0.0, "members": [1, 2, 3], **others,
     }  # fmt: skip
 
 
@@ -56,7 +56,7 @@ def runs(
 
 
 def facts(lines: dict[int, list[dict[str, Any]]], declared: Declared = Declared(1.0, 0.08, 1.0)) -> Facts:  # noqa: B008
-    return with_effective(Facts(), RUNS, lines, sources_with_noise(RUNS, lines), declared)
+    return with_effective(Facts(), RUNS, lines, data_with_noise(RUNS, lines), declared)
 
 
 def test_a_right_loop() -> None:
@@ -127,6 +127,10 @@ def test_steps_without_noise_on_other_data_may_be_public() -> None:
         for one in lines[run]:
             one["source"] = 0
     assert effective_noise(facts(lines)).status is Status.FAILED
+    for run in (1, 2, 3):  # on records of it that no other step takes
+        for one in lines[run][::2]:
+            one["members"] = [4, 5, 6]
+    assert effective_noise(facts(lines)).status is Status.NOT_APPLICABLE
 
 
 def test_noise_that_repeats() -> None:

@@ -43,17 +43,25 @@ _KIND = {READ: "replaced where it is read", PLACEHOLDER: "of the user's own neig
 
 
 def with_effective(
-    told: Facts, runs: Sequence[Replaying], lines: Mapping[int, Sequence[Line]], noisy: set[int], declared: Declared
+    told: Facts,
+    runs: Sequence[Replaying],
+    lines: Mapping[int, Sequence[Line]],
+    noisy: Mapping[int, set[int]],
+    declared: Declared,
 ) -> Facts:
-    """Facts of one training with what its runs have found; `noisy` are the sources whose steps have noise, in any."""
+    """Facts of one training with what its runs have found; `noisy` is the data of steps with noise, in any."""
     found = _Found(runs, lines)
     return replace(told, effective=found.effective(noisy, declared), replay=found.replay())
 
 
-def sources_with_noise(runs: Sequence[Replaying], lines: Mapping[int, Sequence[Line]]) -> set[int]:
-    """Data sets that steps with noise take their records from, of all trainings."""
+def data_with_noise(runs: Sequence[Replaying], lines: Mapping[int, Sequence[Line]]) -> dict[int, set[int]]:
+    """Data sets that steps with noise take their records from, and which, of all trainings."""
     run = next(one.run for one in runs if one.role == NOISE)
-    return {line["source"] for line in lines[run] if "squares" in line and _has_noise(line)}
+    found: dict[int, set[int]] = {}
+    for line in lines[run]:
+        if "squares" in line and _has_noise(line):
+            found.setdefault(line["source"], set()).update(line["members"])
+    return found
 
 
 def _has_noise(line: Line) -> bool:
@@ -112,18 +120,21 @@ class _Found:
         begun = next((one for one in self._all(of[REFERENCE]) if "outside" in one), {})
         self._drawn_before = int(begun.get("drawn before", 0))
         self._unseen_before = bool(begun.get("noise before", True))
+        self._within = any(one.get("within") for lines in self.lines.values() for one in lines)
         self._noise_lines = {one["step"]: one for one in self._usable(of[NOISE])}
         self._negated = {one["step"]: one for one in self._usable(of[NEGATED])} if NEGATED in of else {}
         self._variances = self._limits()
+        for run in self.runs:
+            for why in filter(None, (one.get("over") for one in self.lines[run.run])):
+                self._say(f"the {run.role} run: {why}")
 
     def _all(self, run: int) -> Sequence[Line]:
         return self.lines[run]
 
     def _usable(self, run: int) -> Iterator[Line]:
         """Lines of steps; where a training draws within some of its steps, those are left that met after them."""
-        within = any(one.get("within") for lines in self.lines.values() for one in lines)
         for one in self.lines[run]:
-            if "squares" in one and not one["parted"] and not (within and one["place"] != WEIGHTS):
+            if "squares" in one and not one["parted"] and not (self._within and one["place"] != WEIGHTS):
                 yield one
 
     # Noise
@@ -172,7 +183,7 @@ class _Found:
             return "the script draws random numbers before its training, which may be noise for what it changes there"
         return ""
 
-    def effective(self, noisy: set[int], declared: Declared) -> Effective:
+    def effective(self, noisy: Mapping[int, set[int]], declared: Declared) -> Effective:
         kinds: dict[str, _Smallest] = {}
         silent: list[_Silent] = []
         compared = 0
@@ -213,7 +224,7 @@ class _Found:
         if value < found.value:
             found.value, found.step, found.deviation = value, line["step"], deviation
 
-    def _silent(self, line: Line, moved: Squares, other: Line, noisy: set[int]) -> _Silent | None:
+    def _silent(self, line: Line, moved: Squares, other: Line, noisy: Mapping[int, set[int]]) -> _Silent | None:
         """Tensors that the record reaches and no random number does, if that may be held against them."""
         least = (_NONE * max(line["norm"], 1e-300)) ** 2
         spread = _released(other)
@@ -229,8 +240,8 @@ class _Found:
         if other["unseen"] or other["window"]["other"] >= size:
             self._say("steps before whose batch random numbers are drawn in a way that may be noise")
             return _Silent(line["step"], [], whole)
-        if whole and noisy and (line["source"] < 0 or line["source"] not in noisy):
-            self._say("steps without noise on other data than those with it, which may be public")
+        if whole and noisy and not noisy.get(line["source"], set()) & set(other["members"]):
+            self._say("steps without noise on other records than those with it, which may be public")
             return _Silent(line["step"], [], whole)
         return _Silent(line["step"], names, whole)
 

@@ -15,7 +15,7 @@ from epsilometer.watching.replay.loop import GRADIENT, WEIGHTS, WITHIN, Loop, St
 from epsilometer.watching.replay.roles import NEGATED, NOISE, ROTATING
 
 # Of the reference, in lines of all runs.
-_SAID = ("place", "drawn", "window", "unseen", "source", "linear", "within", "size", "records", "loader")
+_SAID = ("place", "drawn", "window", "unseen", "source", "linear", "within", "size", "records", "loader", "members")
 
 
 class Meeting(Lockstep):
@@ -43,6 +43,7 @@ class Meeting(Lockstep):
         return {
             "training": loop.number, "step": loop.steps, "place": step.place, "drawn": drawn, "rows": self._rows,
             "numbers": loop.numbers(), "window": self._window, "source": self._source, "records": self._records,
+            "members": [name for row in self._rows for name in row] or sorted(self._batch),
             "size": len(self._batch), "loader": bool(self._rows), "linear": loop.linear,
             "within": loop.number in self._within,
             "unseen": self._unseen or (loop.by_line and "jax" in sys.modules),  # what is compiled draws as it did

@@ -14,7 +14,7 @@ from typing import Any
 from epsilometer.errors import MALFORMED
 from epsilometer.watching.facts import Facts, MovedSums, Replay, Unlike
 from epsilometer.watching.recording import SUFFIX, Reader, Told, Writer
-from epsilometer.watching.replay.effective import sources_with_noise, with_effective
+from epsilometer.watching.replay.effective import data_with_noise, with_effective
 from epsilometer.watching.replay.files import unlike
 from epsilometer.watching.replay.marks import reached
 from epsilometer.watching.replay.roles import (
@@ -60,7 +60,7 @@ def tell(
     followed = {line["training"] for line in lines[0] if "training" in line}
     taken = sum(line["end"] for line in lines[0] if "end" in line)
     outside = any("outside" in line for line in lines[0])
-    noisy = sources_with_noise(runs, lines) if outside else set()
+    noisy = data_with_noise(runs, lines) if outside else {}
     for path in sorted(recordings.glob(f"*{SUFFIX}")):
         first = path.name.startswith(f"{process}-")
         for training, told in _told(path, followed if first else set()).items():

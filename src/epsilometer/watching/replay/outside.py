@@ -213,6 +213,10 @@ class Outside(Meeting):
 
     # Steps
 
+    def refuse(self, why: str) -> None:
+        """Nothing is compared from now on."""
+        raise NotImplementedError(why)
+
     def meets_at(self, number: int, place: str) -> None:
         """Where runs meet in steps of this training."""
         self._places[number] = place

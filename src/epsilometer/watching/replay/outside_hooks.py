@@ -35,6 +35,12 @@ def follow(replaying: Replaying) -> Hooks:
     return Hooks(outside)
 
 
+def _several() -> bool:
+    """Is a step that of several processes?"""
+    distributed = torch.distributed
+    return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
+
+
 def _claim(replaying: Replaying) -> bool:
     try:
         os.close(
@@ -83,6 +89,8 @@ class Hooks:
     def before_step(self, optimizer: Any, number: int) -> None:
         outside = self._outside
         outside.begin_here()
+        if _several():
+            outside.guarded(outside.refuse, "several processes share its steps")
         if number not in self._loops:
             self._loops[number] = Loop(number, optimizer, outside.models)
         outside.guarded(outside.before_step, self._loops[number])
