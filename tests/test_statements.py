@@ -43,9 +43,10 @@ def test_a_hint_against_it_leaves_it_untested() -> None:
 
 
 @pytest.mark.parametrize("support", [(), (SUPPORT,)], ids=["alone", "beside support"])
-def test_what_is_accepted_is_assumed_unless_it_is_held(support: tuple[About, ...]) -> None:
+def test_what_is_accepted_is_assumed_whatever_else_holds_it(support: tuple[About, ...]) -> None:
     found = noise(*support, about(Speaks.ACCEPTED, Basis.COUNTEREXAMPLE, source="sampler"))
-    assert found.standing is (Standing.HELD if support else Standing.ASSUMED)
+    assert (found.standing, found.by) == (Standing.ASSUMED, ("sampler",))
+    assert "sampler is ignored: sampler says so" in found.reason
 
 
 def test_who_vouches_for_a_statement_cannot_undo_what_breaks_or_holds_it() -> None:

@@ -146,7 +146,7 @@ def _stands(statement: Statement, pieces: list[About]) -> Stands:
         return Stands(statement, Standing.UNTESTED, reason, tuple(one.source for one in doubts), None, None, remedy)
     supports = [one for one in pieces if one.speaks is Speaks.FOR]
     accepted = [one for one in pieces if one.speaks is Speaks.ACCEPTED]
-    if accepted and not any(one.needed for one in supports):
+    if accepted:
         reason = "; ".join(f"{one.source} is ignored: {one.reason}" for one in accepted)
         return Stands(statement, Standing.ASSUMED, reason, tuple(one.source for one in accepted))
     if not any(one.needed for one in supports):

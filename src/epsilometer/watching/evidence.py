@@ -37,7 +37,7 @@ def evidence_of(one: Watched) -> list[About]:
     """All of it: checks, and bets on the canaries' coins."""
     found = [_of_check(check, one) for check in one.checks if not check.is_limit]
     if any(piece.source == REPLAYED_STATE and piece.speaks is Speaks.FOR for piece in found):
-        found = [_settled(piece) for piece in found]
+        found = sorted(map(_settled, found), key=lambda piece: piece.source != REPLAYED_STATE)  # says most
     if not one.checks or one.lost:
         found += _unchecked(one)
     return [*found, *_of_noise(one), *(_of_canaries(one) if one.made.canaries else [])]
@@ -47,12 +47,16 @@ def _of_check(check: Check, one: Watched) -> About:
     speaks = _SPEAKS.get(check.status, Speaks.NOT)
     # Canaries on a parameter of their own, and none, do not see noise that misses a layer.
     needed = check.needed or (check.name == NOISE_SCALE and one.made.place != MODEL)
-    needed = needed or (check.name == REPLAYED_STATE and one.facts.effective is not None)  # nothing else looks there
+    # Where it has passed, it says most; where a loop is by hand, nothing else looks there.
+    needed = needed or (check.name == REPLAYED_STATE and (check.status is Status.PASSED or one.by_hand))
     needed = needed and check.status is not Status.IGNORED
     remedy = MODEL_CANARIES if check.name == NOISE_SCALE else _REMEDIES.get(check.statement, "")
     remedy = _MAY_BE_RIGHT.get(check.name, remedy)
+    if one.by_hand and check.statement is Statement.SAMPLING:
+        remedy = "sample by Poisson, or --assume sampling"
     if remedy == REPLAY and one.facts.replay is not None and one.facts.replay.before:  # that was done
-        remedy = f"--ignore {check.name}, if you know that it knows no record"
+        known = f"--ignore {check.name}, if you know that it knows no record"
+        remedy = known if check.statement is Statement.NOTHING_ELSE else f"--assume {check.statement}"
     return About(
         check.statement, check.name, speaks, check.basis, check.reason, check.step, needed=needed, remedy=remedy
     )

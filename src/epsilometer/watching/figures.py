@@ -18,10 +18,9 @@ def figures_of(monitor: Monitor) -> dict[str, Figure]:
     """Noise of all trainings on one scale; ε of each, and the evidence against it as its steps came."""
     trainings = list(monitor)
     drawn: dict[str, Figure] = {}
-    if trainings:
-        marks = [ScaleMark("stated", 1.0, CLAIMED, "what every training states of its own noise")]
-        for i, one in enumerate(trainings, start=1):
-            marks.append(ScaleMark(f"training {i}", one.noise_factor(), AT_MOST, f"{100 * one.confidence:.10g} %"))
+    limits = [_noise(i, one) for i, one in enumerate(trainings, start=1)]
+    if limits:
+        marks = [ScaleMark("stated", 1.0, CLAIMED, "what every training states of its own noise"), *limits]
         drawn["noise"] = Scale("Noise, as a multiple of what is stated", "noise / stated noise", tuple(marks))
     for i, one in enumerate(trainings, start=1):
         if (scale := _epsilon(i, one)) is not None:
@@ -29,6 +28,15 @@ def figures_of(monitor: Monitor) -> dict[str, Figure]:
         if one.wealth:
             drawn[f"training {i}"] = _path(i, one)
     return drawn
+
+
+def _noise(number: int, one: Watched) -> ScaleMark:
+    """What its noise is at most: by canaries, or by the records that were tried in runs of a loop by hand."""
+    effective = one.facts.effective
+    if effective is None:
+        return ScaleMark(f"training {number}", one.noise_factor(), AT_MOST, f"{100 * one.confidence:.10g} %")
+    found = min(effective.kinds.values(), default=math.inf) / effective.stated
+    return ScaleMark(f"training {number}", found, AT_MOST, "by the records that were tried")
 
 
 def _epsilon(number: int, one: Watched) -> Scale | None:

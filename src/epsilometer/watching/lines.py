@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from epsilometer.rounding import up
-from epsilometer.statements import Standing, Statement
+from epsilometer.statements import Standing, Stands, Statement
 from epsilometer.verdict import Outcome
 from epsilometer.watching.verdict import next_command, open_of, reason_of
 
@@ -31,8 +31,7 @@ def _statements(one: JudgedTraining) -> Iterator[str]:
     for standing in Standing:
         found = [row for row in one.statements if row.standing is standing]
         if found:
-            named = (f"{row.statement}{f' (step {row.step})' if row.step is not None else ''}" for row in found)
-            yield f"{standing}: {', '.join(named)}"
+            yield f"{standing}: {', '.join(f'{row.statement}{_besides(one, row)}' for row in found)}"
     upper = one.epsilon().upper
     if upper is not None:
         yield f"accounted: ε ≤ {up(upper.epsilon)} at δ = {upper.delta:g}"
@@ -41,6 +40,14 @@ def _statements(one: JudgedTraining) -> Iterator[str]:
     then = _next(one)
     if then:
         yield f"next: {then}"
+
+
+def _besides(one: JudgedTraining, row: Stands) -> str:
+    if row.step is not None:
+        return f" (step {row.step})"
+    if row.statement is Statement.NOTHING_ELSE and row.standing is Standing.HELD:
+        return " (replayed)" if one.replayed else " (replayed in part)" if one.facts.replay else " (without replay)"
+    return ""
 
 
 def _next(one: JudgedTraining) -> str:

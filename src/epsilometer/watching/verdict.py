@@ -83,7 +83,7 @@ def _violated(one: Watched, broken: list[Stands]) -> Verdict:
     step = f" at step {first.step}" if first.step is not None else ""
     sure = "" if first.basis is Basis.COUNTEREXAMPLE else f", {confidence(one.confidence)}"
     left = what_is_left(one, {row.statement: row for row in broken})
-    words = f"; {left.words}" if left.words else ""
+    words = (f"; {left.words}" if left.words else "") + _ignored(one)
     reason = f"{first.statement} is broken{step} (by {', '.join(first.by)}{sure}): {first.reason}{also}{words}"
     refuted = POINT if left.exceeds else STATED_MECHANISM
     return Verdict(Outcome.VIOLATED, reason, refuted=f"{refuted}: {', '.join(str(row.statement) for row in broken)}")
@@ -96,11 +96,15 @@ def _held(one: Watched, rows: Rows) -> str:
     parts = [f"held: {', '.join(held)}"] if held else []
     parts += [f"assumed by whoever runs the audit: {', '.join(assumed)}"] if assumed else []
     parts += [f"nothing else: {_nothing_else(one, rows)}"]
-    ignored = [check.name for check in one.checks if check.status == "ignored"]
-    ignored += [NOISE_LAW] if NOISE_LAW in one.judging.ignore and one.noise_law.refuted_at is not None else []
-    parts += [f"failed checks that are ignored: {', '.join(dict.fromkeys(ignored))}"] if ignored else []
     noise = next(row for row in rows if row.statement is Statement.NOISE)
-    return f"{'; '.join(parts)}; {noise.reason}"
+    return f"{'; '.join(parts)}{_ignored(one)}; {noise.reason}"
+
+
+def _ignored(one: Watched) -> str:
+    """Checks that failed, and that whoever runs the audit wants to be ignored."""
+    found = [check.name for check in one.checks if check.status == "ignored"]
+    found += [NOISE_LAW] if NOISE_LAW in one.judging.ignore and one.noise_law.refuted_at is not None else []
+    return f"; failed checks that are ignored: {', '.join(dict.fromkeys(found))}" if found else ""
 
 
 def _nothing_else(one: Watched, statements: Rows) -> str:
@@ -134,6 +138,8 @@ def quote_of(one: Watched, statements: Rows) -> str:
         return "nothing: the audit is inconclusive"
     upper = one.epsilon().upper
     promise = "" if upper is None else f"; what is accounted promises {upper}"
+    assumed = [str(row.statement) for row in statements if row.standing is Standing.ASSUMED]
+    promise += f", assuming, and not testing, {', '.join(assumed)}" if assumed and promise else ""
     if not one.process.steps or math.isinf(one.noise_factor()):  # no canaries, or too few: the noise itself was seen
         noise = next(row for row in statements if row.statement is Statement.NOISE)
         return f"no statement is broken; noise: {noise.reason}{promise}"

@@ -15,8 +15,10 @@ from epsilometer.rounding import down, up
 Document = dict[str, Any]
 LIMITS = (
     "This does not prove privacy. What is tested is the statements on which the accountant's promise rests.",
-    "Without replayed neighbours, what a training releases beside its noisy sums is looked at by checks only.",
     "One run was watched. What it shows holds for this run.",
+)
+NOT_REPLAYED = (
+    "Without replayed neighbours, what a training releases beside its noisy sums is looked at by checks only."
 )
 _WORST = ("violated", "inconclusive", "consistent")
 
@@ -32,7 +34,7 @@ def page(document: Document) -> Page:
     sections += [_training(i, one, figures) for i, one in enumerate(trainings, start=1)]
     settings = {key: document[key] for key in ("exit_code", "libraries", "processes")}
     sections += [
-        Section("Limits", [Points(LIMITS)]),
+        Section("Limits", [Points(LIMITS if all(map(_replayed, trainings)) else (*LIMITS, NOT_REPLAYED))]),
         Section(
             "What was run", [Code("The command", shlex.join(document["command"])), Facts("Found", list(flat(settings)))]
         ),
@@ -49,6 +51,10 @@ def page(document: Document) -> Page:
         version=document["versions"]["epsilometer"],
         warnings=[f"Not audited: {why}" for why in document["failures"]],
     )
+
+
+def _replayed(training: Document) -> bool:
+    return any(one["name"] == "replayed-state" and one["status"] != "not applicable" for one in training["checks"])
 
 
 def _training(number: int, one: Document, figures: dict[str, Figure]) -> Section:

@@ -48,9 +48,10 @@ def with_effective(
     lines: Mapping[int, Sequence[Line]],
     noisy: Mapping[int, set[int]],
     declared: Declared,
+    codes: Mapping[int, int],
 ) -> Facts:
     """Facts of one training with what its runs have found; `noisy` is the data of steps with noise, in any."""
-    found = _Found(runs, lines)
+    found = _Found(runs, lines, codes)
     return replace(told, effective=found.effective(noisy, declared), replay=found.replay())
 
 
@@ -110,6 +111,7 @@ class _Found:
 
     runs: Sequence[Replaying]
     lines: Mapping[int, Sequence[Line]]
+    codes: Mapping[int, int]  # with which they ended
     untested: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -334,6 +336,9 @@ class _Found:
                         first = states.get(what)
                         if first is None or line["step"] < first.step:
                             states[what] = Unlike(what, part, line["step"], size, 1, name)
+            if self.codes.get(run.run) != self.codes.get(0):  # a changed record made it fail, as by a division by zero
+                self._say(f"{name}: it ended with exit code {self.codes.get(run.run)}")
+                continue
             for line in self.lines[run.run]:
                 if usual and (line.get("fewer") or line.get("more")):
                     ends.append(f"{name}: {line.get('end', line.get('step'))} steps, not {self.steps}")

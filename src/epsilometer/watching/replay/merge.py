@@ -70,7 +70,7 @@ def tell(
                     for run, said in lines.items()
                 }
                 if outside and declared is not None:
-                    found = with_effective(told, runs, of, noisy, declared)
+                    found = with_effective(told, runs, of, noisy, declared, codes)
                 else:
                     found = replace(told, replay=replay_of(runs, of, written, codes, _not_followed(told, taken)))
             else:
