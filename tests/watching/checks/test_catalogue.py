@@ -7,7 +7,7 @@ import pytest
 from epsilometer.errors import InvalidInput
 from epsilometer.watching.checks import catalogue
 from epsilometer.watching.checks.catalogue import CHECKS, judge
-from epsilometer.watching.checks.names import BY_HAND, JAX, NAMES, REPLAYED
+from epsilometer.watching.checks.names import QUESTIONS
 from epsilometer.watching.facts import Facts, Steps
 from epsilometer.watching.watch import Watch
 
@@ -42,7 +42,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_check_asks_something_and_has_one_place() -> None:
-    assert set(CHECKS.own) == {*NAMES, *JAX, *REPLAYED, *BY_HAND}
+    assert set(CHECKS.own) == set(QUESTIONS)
     assert all(one.question.endswith("?") and one.answers for one in CHECKS.own.values())
 
 

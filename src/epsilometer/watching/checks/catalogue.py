@@ -27,7 +27,7 @@ from epsilometer.watching.checks import (
     weights,
 )
 from epsilometer.watching.checks.check import Check, Finding, not_applicable
-from epsilometer.watching.checks.names import BY_HAND, JAX, NAMES, REPLAYED
+from epsilometer.watching.checks.names import QUESTIONS
 from epsilometer.watching.facts import PARTS, Facts
 
 Answer = Callable[[Facts], Finding]
@@ -58,7 +58,7 @@ def _own(
     *answers: tuple[Answer, tuple[str, ...]],
     needed: bool = False,
 ) -> NamedCheck:
-    return NamedCheck(name, {**NAMES, **JAX, **REPLAYED, **BY_HAND}[name], answers, statement, basis, needed)
+    return NamedCheck(name, QUESTIONS[name], answers, statement, basis, needed)
 
 
 def _usable(name: str, found: object) -> NamedCheck | None:

@@ -7,8 +7,6 @@ NAMES = {
     "sampler": "are batches drawn by Poisson sampling, as accounted?",
     "sample-rate": "are records in batches no more often than accounted?",
     "batches": "is every batch drawn anew, whoever was in those before?",
-    "ranks": "is no record on two ranks in one step?",
-    "reduction": "are gradients the sum over all ranks, divided once?",
     "copies": "is every record in the data set once?",
     "empty-batches": "does a batch without records take its step?",
     "steps": "is every step accounted?",
@@ -40,6 +38,10 @@ JAX = {  # the only ones of JAX trainings besides fresh-noise and size-dependenc
     "leaf-noise": "has every leaf noise?",
     "independent-leaves": "is noise fresh in every leaf?",
 }
+SEVERAL = {  # of steps that several processes take together
+    "ranks": "is no record on two ranks in one step?",
+    "reduction": "are gradients the sum over all ranks, divided once?",
+}
 REPLAYED = {  # of runs with neighbours
     "replayed-clipping": "does a changed record move the sums that it is in by its share only?",
     "replayed-sums": "are sums the same where a changed record is not in them?",
@@ -64,3 +66,4 @@ REPLAYED_STATE = "replayed-state"  # nothing else depends on the data, as far as
 # Hints into which it has looked; not steps of other optimizers, which may come after the last private one.
 SETTLED_BY_REPLAY = ("buffers", "between-steps", "inner-optimizer")
 CLIPPING_CHECKS = ("huge-record", "record-shares", "ghost-clip-norm")  # of clipping that is not what noise is made for
+QUESTIONS = {**NAMES, **JAX, **SEVERAL, **REPLAYED, **BY_HAND}
