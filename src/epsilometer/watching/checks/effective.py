@@ -60,6 +60,8 @@ def effective_clipping(facts: Facts) -> Finding:
             f"twice the clip norm at most, so {seen.stated:g} or more",
             "clip the gradient of every record by itself, over all tensors together", step=seen.step,
         )  # fmt: skip
+    if least is not None and least < seen.stated:
+        return not_applicable("noise is too small for what a record moves: the norm that is clipped to is not known")
     if why := _too_little(seen, least):
         return not_applicable(why)
     return passed(

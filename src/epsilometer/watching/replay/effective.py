@@ -123,8 +123,8 @@ class _Found:
         self._drawn_before = int(begun.get("drawn before", 0))
         self._unseen_before = bool(begun.get("noise before", True))
         self._within = any(one.get("within") for lines in self.lines.values() for one in lines)
-        self._noise_lines = {one["step"]: one for one in self._usable(of[NOISE])}
-        self._negated = {one["step"]: one for one in self._usable(of[NEGATED])} if NEGATED in of else {}
+        self._noise_lines = self._of_noise(of[NOISE])
+        self._negated = self._of_noise(of[NEGATED]) if NEGATED in of else {}
         self._variances = self._limits()
         for run in self.runs:
             for why in filter(None, (one.get("over") for one in self.lines[run.run])):
@@ -134,10 +134,25 @@ class _Found:
         return self.lines[run]
 
     def _usable(self, run: int) -> Iterator[Line]:
-        """Lines of steps; where a training draws within some of its steps, those are left that met after them."""
+        """Lines of steps. Where a training draws within some of its steps, those are left that met after them, but for
+        the first one: it comes after a step that ended differently in every run."""
+        met_before = False  # the step before met before its end
         for one in self.lines[run]:
-            if "squares" in one and not one["parted"] and not (self._within and one["place"] != WEIGHTS):
+            if "squares" not in one:
+                continue
+            early, met_before = met_before, one["place"] != WEIGHTS
+            if not one["parted"] and not (self._within and (met_before or early)):
                 yield one
+
+    def _of_noise(self, run: int) -> dict[int, Line]:
+        """By step, but for those at other weights: a script may add noise to them by itself."""
+        found = {}
+        for one in self._usable(run):
+            if one["place"] != WEIGHTS and any(what.startswith("weights") for what, _ in one["differs"]):
+                self._say("steps before which weights get random numbers, after the step that moved them")
+            else:
+                found[one["step"]] = one
+        return found
 
     # Noise
 
