@@ -287,7 +287,8 @@ class _Found:
         deviation = max((one.deviation for one in kinds.values()), default=0.0)
         if declared.clip_norm is None or not sizes or not deviation:
             return ""
-        for divisor in (1.0, sum(sizes) / len(sizes)):
+        records = max((line["records"] or 0 for line in self._noise_lines.values()), default=0)
+        for divisor in filter(None, (1.0, sum(sizes) / len(sizes), records * (declared.sample_rate or 0.0))):
             if abs(deviation * divisor / (declared.noise_multiplier * declared.clip_norm) - 1) < _RIGHT:
                 most = max(huge, others) * divisor / declared.clip_norm
                 return f"noise is made for the clip norm {declared.clip_norm:g}, and a record moves {most:.3g} times it"
