@@ -57,7 +57,7 @@ def watch(
         typer.Option(
             help="Also run the command beside itself with one record changed and the same noise, to find whatever else "
             "depends on the data; so many times with a record changed for good, every second time where the script "
-            "reads its data, and twice more. All runs work in private copies of the working directory, and leave "
+            "reads its data, and four runs more. All runs work in private copies of the working directory, and leave "
             "nothing. 0 unless given; with --noise-multiplier 1."
         ),
     ] = None,

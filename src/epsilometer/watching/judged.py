@@ -70,6 +70,7 @@ class JudgedTraining(Watched):
             "epsilon": self.epsilon().to_dict(),
             "verdict": verdict.outcome.value,
             "reason": verdict.reason,
+            "refuted": verdict.refuted,
             "power": verdict.power,
             "not_audited": self.not_audited or None,
             "ended": self.ended,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from epsilometer.rounding import up
 from epsilometer.statements import Standing, Stands, Statement
 from epsilometer.verdict import Outcome
+from epsilometer.watching.checks.names import REPLAYED_STATE
 from epsilometer.watching.verdict import next_command, open_of, reason_of
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def _besides(one: JudgedTraining, row: Stands) -> str:
     if row.step is not None:
         return f" (step {row.step})"
     if row.statement is Statement.NOTHING_ELSE and row.standing is Standing.HELD:
-        return " (replayed)" if one.replayed else " (replayed in part)" if one.facts.replay else " (without replay)"
+        in_part = one.facts.replay is not None and REPLAYED_STATE in row.by
+        return " (replayed)" if one.replayed else " (replayed in part)" if in_part else " (without replay)"
     return ""
 
 

@@ -112,11 +112,13 @@ def _nothing_else(one: Watched, statements: Rows) -> str:
     last = statements[-1]
     if is_replayed(one, statements):
         return "replayed"
-    if one.facts.replay is not None and REPLAYED_STATE in last.by:
+    if one.facts.replay is not None:
         from epsilometer.watching.checks.replayed import not_compared
 
-        return f"{last.standing}, replayed in part (not compared: {'; '.join(not_compared(one.facts.replay))})"
-    return f"{last.standing}, without replay"
+        how = "replayed in part" if REPLAYED_STATE in last.by else "without replay"
+        return f"{last.standing}, {how} (not compared: {'; '.join(not_compared(one.facts.replay))})"
+    why = one.facts.troubles.get("replay", "")
+    return f"{last.standing}, without replay{f' ({why})' if why else ''}"
 
 
 def is_replayed(one: Watched, statements: Rows) -> bool:

@@ -55,8 +55,13 @@ def runs(
     }  # fmt: skip
 
 
-def facts(lines: dict[int, list[dict[str, Any]]], declared: Declared = Declared(1.0, 0.08, 1.0)) -> Facts:  # noqa: B008
-    return with_effective(Facts(), RUNS, lines, data_with_noise(RUNS, lines), declared)
+def facts(
+    lines: dict[int, list[dict[str, Any]]],
+    declared: Declared = Declared(1.0, 0.08, 1.0),  # noqa: B008
+    failed: int | None = None,
+) -> Facts:
+    codes = {one.run: int(one.run == failed) for one in RUNS}
+    return with_effective(Facts(), RUNS, lines, data_with_noise(RUNS, lines), declared, codes)
 
 
 def test_a_right_loop() -> None:
@@ -135,10 +140,28 @@ def test_steps_without_noise_on_other_data_may_be_public() -> None:
     assert effective_noise(facts(lines)).status is Status.NOT_APPLICABLE
 
 
+def test_a_run_that_took_fewer_steps_tells_of_the_record_unless_it_failed() -> None:
+    lines = runs()
+    lines[2].append({"training": 1, "end": 5, "fewer": True})
+    stopped, crashed = facts(lines).replay, facts(lines, failed=2).replay
+    assert stopped is not None
+    assert stopped.ends == ["another record of every batch: 5 steps, not 12"]
+    assert crashed is not None
+    assert not crashed.ends
+    assert "another record of every batch: it ended with exit code 1" in crashed.untested
+
+
 def test_noise_that_repeats() -> None:
     lines = runs()
     for one in lines[1][1:]:
         one["again"] = 1.0
+    assert effective_noise(facts(lines)).status is Status.FAILED
+
+
+def test_noise_that_takes_off_that_of_the_step_before() -> None:
+    lines = runs()
+    for one in lines[1][1::2]:
+        one["again"] = -1.0
     assert effective_noise(facts(lines)).status is Status.FAILED
 
 

@@ -93,6 +93,7 @@ class TrainingPart(TypedDict):
     epsilon: Annotated[EpsilonPart, "of the whole training"]
     verdict: Annotated[Verdict, "on what the training states"]
     reason: Annotated[str, "of the verdict"]
+    refuted: Annotated[str | None, "the stated mechanism, or the (ε, δ) as well; and which statements are broken"]
     power: Annotated[float | None, "how often half of the noise would be noticed"]
     not_audited: Annotated[str | None, "why it was not; none if it was"]
     ended: Annotated[bool, "whether it came to its end"]

@@ -28,7 +28,7 @@ def effective_noise(facts: Facts) -> Finding:
         )  # fmt: skip
     if seen.repeated >= _STEPS:
         return failed(
-            f"the noise of {seen.repeated} steps in a row is that of the step before",
+            f"the noise of {seen.repeated} steps is that of the step before, or its negative",
             "fresh noise in every step: what is the same twice can be taken off",
             "draw it anew in every step, by a generator that is seeded once at most",
         )

@@ -305,14 +305,16 @@ class _Found:
         return explained / total if total else 0.0
 
     def _repeated(self) -> int:
-        """Steps in a row whose noise is that of the step before, the most there are: what lies between runs with other
-        noise, or with negated normal numbers, is the same."""
+        """Steps in a row whose noise is that of the step before, the most there are, or steps whose noise takes it
+        off: what lies between runs with other noise, or with negated normal numbers, is the same, or the negative."""
         most = 0
         for lines in (self._noise_lines, self._negated):
-            row = 0
+            row, undone = 0, 0
             for step in sorted(lines):
-                row = row + 1 if lines[step]["again"] > _SAME and _has_noise(lines[step]) else 0
-                most = max(most, row)
+                again = lines[step]["again"] if _has_noise(lines[step]) else 0.0
+                row = row + 1 if again > _SAME else 0
+                undone += again < -_SAME
+                most = max(most, row, undone)
         return most
 
     def _sampled(self) -> tuple[list[int], int | None, bool]:
