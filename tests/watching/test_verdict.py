@@ -24,6 +24,7 @@ from epsilometer.watching.facts import (
     Noise,
     OtherSteps,
     Sampling,
+    Seeds,
     Steps,
     Target,
     WeighedNoise,
@@ -108,6 +109,9 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
         {"noise": dataclasses.replace(RIGHT.noise, parameters=[WeighedNoise("bias", 9, STEPS, 0.0, 0.0, STEPS)])},
         "noise", "",
     ),
+    "noise that comes again": (
+        {"seeds": Seeds(None, False, None, True, [[0.1]], back=[11, 1])}, "noise", "what ε is left is not known",
+    ),
 }  # fmt: skip
 
 
@@ -119,7 +123,8 @@ def test_one_broken_statement_is_a_violation_that_names_it(name: str) -> None:
     assert [str(row.statement) for row in one.statements if row.standing == "broken"] == [statement]
     verdict = one.verdict()
     assert verdict.outcome == "violated"
-    assert verdict.reason.startswith(f"{statement} is broken (by ")
+    at = " at step 11" if name == "noise that comes again" else ""
+    assert verdict.reason.startswith(f"{statement} is broken{at} (by ")
     assert left in verdict.reason
     exceeds = name in ("not accounted", "overspent")
     assert verdict.refuted == f"the stated mechanism{' and the (ε, δ)' if exceeds else ''}: {statement}"

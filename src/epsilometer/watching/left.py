@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from epsilometer.errors import EpsilometerError
 from epsilometer.rounding import down, up
 from epsilometer.statements import Stands, Statement
-from epsilometer.watching.checks.names import TARGET
+from epsilometer.watching.checks.names import NOISE_LAW, NOISE_SCALE, TARGET
 from epsilometer.watching.epsilon import History, promised
 from epsilometer.watching.facts import Effective
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from epsilometer.watching.watched import Watched
 
 NOBODY_KNOWS = "what ε is left is not known"
+_SCALE = (NOISE_LAW, NOISE_SCALE, "canaries")  # what tells how much noise there is
 _EPOCH = 0.9  # of all records, without one that came twice
 
 
@@ -46,7 +47,7 @@ def _of_one(one: Watched, statement: Statement, row: Stands) -> Left:
     if one.facts.effective is not None:
         return _of_loop(one, one.facts.effective)
     if statement is Statement.NOISE:
-        return _of_noise(one)
+        return _of_noise(one) if set(row.by) & set(_SCALE) else Left(NOBODY_KNOWS)  # noise that repeats hides nothing
     if statement is Statement.ACCOUNTING:
         return _of_accounting(one, row)
     return _without_sampling(one) if statement is Statement.SAMPLING else Left(NOBODY_KNOWS)
@@ -99,8 +100,10 @@ def _without_sampling(one: Watched) -> Left:
     sampling, batches = facts.sampling, facts.batches
     if not history or sampling is None or not sampling.records or not sampling.sizes:
         return Left(NOBODY_KNOWS)
-    if batches is not None and batches.known and sum(sampling.sizes[: batches.apart]) < _EPOCH * sampling.records:
-        return Left(NOBODY_KNOWS)  # records came again before all had come
+    if batches is not None and (
+        batches.same or (batches.known and sum(sampling.sizes[: batches.apart]) < _EPOCH * sampling.records)
+    ):
+        return Left(NOBODY_KNOWS)  # batches, or records, came again before all had come
     epochs = -(-sum(sampling.sizes) // sampling.records)
     sigma = min(entry[0] for entry in history)
     left = _compared(one, [[sigma, 1.0, epochs]], f"at most if each record came once in each of {epochs} epochs")
