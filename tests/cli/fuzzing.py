@@ -33,7 +33,7 @@ PLACES = (  # where results may be asked for: never where a fuzz must not write
 )  # fmt: skip
 FLAGS = (  # no word belongs to them
     "--in-order", "--deterministic", "--not-deterministic", "--quiet", "--help", "--curve", "--stop-when-known",
-    "--second-run", "--allow-remote", "--last-layer", "--flips", "--no-flips", "--control", "--no-control",
+    "--second-run", "--allow-remote", "--verbose", "--last-layer", "--flips", "--no-flips", "--control", "--no-control",
 )  # fmt: skip
 WRITES = (  # --json is a file of `inspect` only
     "--out", "--json", "--scores", "--summary", "--junit", "--model-card", "--export",
@@ -96,7 +96,8 @@ OPTIONS = {
     "mechanism own": _MECHANISM,
     "watch": (
         "--canaries", "--number", "--confidence", "--require", "--out", "--stop-when-known", "--seed", "--ignore",
-        "--delta", "--again", "--assume", "--junit", "--summary", "--neighbours",
+        "--delta", "--again", "--assume", "--junit", "--summary", "--neighbours", "--noise-multiplier", "--sample-rate",
+        "--clip-norm", "--verbose",
     ),
     "inspect": ("--second-run", "--require", "--confidence", "--ignore", "--assume", "--json"),
     "sweep": ("--vary", "--trials", "--confidence", "--seed", "--data-dir", *_PLAYED),

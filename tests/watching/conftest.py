@@ -9,6 +9,7 @@ collect_ignore = ["heldout", "scripts"]
 
 @pytest.fixture(autouse=True)
 def nothing_trained_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    from epsilometer.watching.frameworks.opacus import spending
+    from epsilometer.watching.frameworks.opacus import attach, spending
 
     monkeypatch.setattr(spending, "_ALL", weakref.WeakSet())
+    monkeypatch.setattr(attach, "_STRANGERS", [])

@@ -22,7 +22,7 @@ def test_levels_add_up() -> None:
 
 
 def test_a_confidence_that_leaves_nothing_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"confidence = 0\.99998: expected below 0\.99996") as refused:
+    with pytest.raises(InvalidInput, match=r"confidence = 0\.99998: expected below 0\.99995") as refused:
         Judging(0.99998)
     assert "\n" not in str(refused.value)
     Judging(0.9999)

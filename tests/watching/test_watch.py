@@ -80,7 +80,7 @@ def test_a_script_does_what_it_does_without_watch(tmp_path: Path) -> None:
     verdict, statements, limit = seen.stderr.splitlines()
     held = "held: clipping, noise, sampling, accounting"
     assert verdict.startswith(f"epsilometer: training 1: consistent: {held}; nothing else: held, without replay")
-    assert statements.startswith(f"epsilometer: training 1: {held}, nothing else; accounted: ε ≤ ")
+    assert statements.startswith(f"epsilometer: training 1: {held}, nothing else (without replay); accounted: ε ≤ ")
     assert statements.endswith("; next: --neighbours 2 replays it with a record changed")
     assert limit.startswith("epsilometer: a limit of every training of this kind: nonfinite-record: ")
     again = watch("--again", str(out), "--verbose").stderr.splitlines()

@@ -13,7 +13,7 @@ from epsilometer import validate
 from epsilometer.errors import InvalidInput
 from epsilometer.watching.checks.check import CHANCE
 
-RANDOM_CHECKS = 40
+RANDOM_CHECKS = 50
 _COINS = 0.95
 
 
@@ -29,7 +29,7 @@ class Levels:
     def of(cls, confidence: float) -> Levels:
         """
         >>> Levels.of(0.95)
-        Levels(checks=4e-05, coins=0.047462, noise=0.002498)
+        Levels(checks=5e-05, coins=0.0474525, noise=0.0024975)
         """
         checks = round(RANDOM_CHECKS * CHANCE, 12)
         rest = 1.0 - validate.confidence(confidence) - checks

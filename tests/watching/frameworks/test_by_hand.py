@@ -21,8 +21,7 @@ RATE, STEPS, SIGMA = 1 / 8, 24, 1.0
 
 
 @pytest.fixture(name="trainings")
-def _trainings(monkeypatch: pytest.MonkeyPatch) -> Trainings:
-    monkeypatch.setattr(attach, "_STRANGERS", [])
+def _trainings() -> Trainings:
     found = Trainings(Monitor(), Settings(seed=1))
     attach.watch_strangers(found)
     return found
