@@ -108,7 +108,9 @@ def test_a_mechanism_with_half_of_its_noise_is_not_called_consistent() -> None:
 
 @pytest.mark.parametrize("name", [name for name, one in METHODS.items() if one.judges and not one.needs_threshold])
 @pytest.mark.parametrize(
-    ("claim", "size"), [(PointClaim(0.2, 1e-5), 1), (PointClaim(0.1), 2), (GaussianClaim(0.3), 1)], ids=str
+    ("claim", "size"),
+    [pytest.param(PointClaim(0.2, 1e-5), 1, marks=pytest.mark.full), (PointClaim(0.1), 2), (GaussianClaim(0.3), 1)],
+    ids=str,
 )
 def test_every_method_knows_both_powers(name: str, claim: Claim, size: int) -> None:
     method = method_named(name)

@@ -39,6 +39,7 @@ def test_forked_children_that_import_opacus_later_have_a_verdict_each(tmp_path: 
     assert (code, sorted(found)) == (1, [("consistent", True), ("violated", True)])
 
 
+@pytest.mark.full
 def test_forked_children_of_a_process_that_has_opacus_have_a_verdict_each(tmp_path: Path) -> None:
     text = PRIVATE + LITTLE + SWEEP.format(child="less(share)\n        train(private(), 25)\n        raise SystemExit")
     code, found, _ = verdicts(tmp_path, text, "--require", "not-violated", "--ignore", "composition")

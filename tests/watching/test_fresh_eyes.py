@@ -75,6 +75,7 @@ def test_canaries_of_the_model_do_not_look_like_that() -> None:
     assert seen.verdict.outcome == "consistent"
 
 
+@pytest.mark.full
 def test_a_private_optimizer_beside_those_of_engines_is_watched(tmp_path: Path) -> None:
     text = PRIVATE + (
         "from opacus import GradSampleModule\nfrom opacus.optimizers import DPOptimizer\n"
@@ -211,6 +212,7 @@ def test_state_outside_of_the_optimizer_is_not_disturbed(monkeypatch: pytest.Mon
 # Recordings
 
 
+@pytest.mark.full
 def test_files_that_are_no_recordings_keep_nobody_waiting(tmp_path: Path) -> None:
     ended = '{"kind": "ended", "training": 1, "unseen": 0, "history": [[1, 1, 1'
     spoil = (

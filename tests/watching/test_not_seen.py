@@ -20,6 +20,10 @@ UNSEEN = {
         "draw = torch.randn\ndef scaled(*shape):\n    x = draw(*shape)\n    return (x - x.mean(0)) / x.std(0)\n"
         "torch.randn = scaled\ntrain(private(), 25)\n"
     ),
+    "copies in an array": (
+        "draw = torch.randn\ndef thrice(size, width):\n    once = draw(size, width)[: size // 3 + 1]\n"
+        "    return once.repeat(3, 1)[:size]\ntorch.randn = thrice\ntrain(private(), 25)\n"
+    ),
     "noise from a table": (
         "import opacus.optimizers.optimizer as inner\ntable = torch.randn(1 << 16)\n"
         "inner._generate_noise = lambda std, reference, **_: "

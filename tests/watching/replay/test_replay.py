@@ -208,6 +208,7 @@ def test_a_record_of_what_the_script_reads(tmp_path: Path, what: str, broken: se
     assert "not compared" not in found["replayed-sums"][1]
 
 
+@pytest.mark.full
 def test_a_record_that_is_public(tmp_path: Path) -> None:
     """What the script reads may hold other records than those that it is to protect."""
     (tmp_path / "place").mkdir()
