@@ -28,3 +28,11 @@ def test_hooks_load_numpy_and_the_framework_only(framework: str, hooks: str) -> 
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
     assert shown.returncode == 0, shown.stderr
+
+
+def test_a_command_is_started_before_anything_heavy_is_loaded() -> None:
+    text = (
+        "import sys, epsilometer.watching.launch.run, epsilometer.watching.replay.runs; "
+        "print(sorted({'torch', 'scipy.special', 'scipy.stats', 'dp_accounting'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout == "[]\n"

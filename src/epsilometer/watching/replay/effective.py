@@ -12,11 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scipy import special
-
 from epsilometer.watching.facts import Effective, Facts, Replay, Unlike
-from epsilometer.watching.replay.loop import GRADIENT, WEIGHTS, WITHIN
 from epsilometer.watching.replay.roles import (
+    GRADIENT,
     HUGE,
     HUGE_LABEL,
     NEGATED,
@@ -26,6 +24,8 @@ from epsilometer.watching.replay.roles import (
     READ,
     REFERENCE,
     ROTATING,
+    WEIGHTS,
+    WITHIN,
 )
 from epsilometer.watching.settings import Declared, Replaying
 
@@ -376,6 +376,8 @@ class _Found:
 
 def _least(size: int) -> float:
     """A sum of so many squares is this at least, but for chance."""
+    from scipy import special  # when it is needed: a command starts before
+
     return float(special.chdtri(size, 1 - _CHANCE)) if size else 0.0
 
 
@@ -384,5 +386,7 @@ def _same_size(squares: Sequence[float], size: int) -> bool:
     if len(squares) < 2 or not size:
         return False
     mean = sum(squares) / len(squares) / size
+    from scipy import special
+
     low, high = special.chdtri(size, 1 - 1e-4), special.chdtri(size, 1e-4)
     return bool(min(squares) >= low * mean and max(squares) <= high * mean)

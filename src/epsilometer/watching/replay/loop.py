@@ -89,9 +89,6 @@ class Loop:
         return self._names.setdefault(id(parameter), f"tensor {len(self._names)}")
 
 
-GRADIENT, WITHIN, WEIGHTS = "gradient", "within", "weights"  # where noise may be in: before a step, in it, after it
-
-
 @dataclass
 class Step:
     """One that is under way, or waits until all runs meet."""

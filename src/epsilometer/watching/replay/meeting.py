@@ -11,8 +11,8 @@ from epsilometer.watching.replay import entropy, randomness
 from epsilometer.watching.replay.compared import differences
 from epsilometer.watching.replay.control import Gone
 from epsilometer.watching.replay.lockstep import Lockstep, numbers_unlike
-from epsilometer.watching.replay.loop import GRADIENT, WEIGHTS, WITHIN, Loop, Step
-from epsilometer.watching.replay.roles import NEGATED, NOISE, ROTATING
+from epsilometer.watching.replay.loop import Loop, Step
+from epsilometer.watching.replay.roles import GRADIENT, NEGATED, NOISE, ROTATING, WEIGHTS, WITHIN
 
 # Of the reference, in lines of all runs.
 _SAID = ("place", "drawn", "window", "unseen", "source", "linear", "within", "size", "records", "loader", "members")

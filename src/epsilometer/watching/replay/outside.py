@@ -20,9 +20,21 @@ from epsilometer.watching.replay.before import noise_before
 from epsilometer.watching.replay.changes import changed_batch, names_of
 from epsilometer.watching.replay.control import Gone
 from epsilometer.watching.replay.draws import DRAWS, NORMAL, OTHER
-from epsilometer.watching.replay.loop import GRADIENT, WEIGHTS, WITHIN, Loop, Models, Step
+from epsilometer.watching.replay.loop import Loop, Models, Step
 from epsilometer.watching.replay.meeting import Meeting
-from epsilometer.watching.replay.roles import HUGE, HUGE_LABEL, LABEL, NEGATED, NOISE, READ, REPLACED, ROTATING
+from epsilometer.watching.replay.roles import (
+    GRADIENT,
+    HUGE,
+    HUGE_LABEL,
+    LABEL,
+    NEGATED,
+    NOISE,
+    READ,
+    REPLACED,
+    ROTATING,
+    WEIGHTS,
+    WITHIN,
+)
 from epsilometer.watching.settings import Replaying
 
 _ROTATION = (HUGE_LABEL, HUGE, REPLACED, LABEL)

@@ -16,8 +16,9 @@ from epsilometer.watching.replay import draws, saves
 from epsilometer.watching.replay.before import innocent, look_on
 from epsilometer.watching.replay.indexed import Rows
 from epsilometer.watching.replay.loaders import Loaders
-from epsilometer.watching.replay.loop import GRADIENT, Loop
+from epsilometer.watching.replay.loop import Loop
 from epsilometer.watching.replay.outside import Outside
+from epsilometer.watching.replay.roles import GRADIENT
 from epsilometer.watching.settings import Replaying
 
 

@@ -19,3 +19,4 @@ HUGE_LABEL = "made huge and given another label"
 KINDS = (REPLACED, HUGE, LABEL, LEFT_OUT)
 # How many clip norms a sum may move by: a record that is replaced takes its gradient along and brings another one.
 BOUNDS = {REPLACED: 2.0, HUGE: 2.0, LABEL: 2.0, LEFT_OUT: 1.0}
+GRADIENT, WITHIN, WEIGHTS = "gradient", "within", "weights"  # where noise may be in: before a step, in it, after it
