@@ -34,7 +34,7 @@ Squares = Mapping[str, float]
 _TWICE = 2.0  # clip norms that a record moves a sum by which is replaced
 _TRACE = 1e-5  # of a gradient's norm: less is rounding
 _NONE = 1e-6  # the same, of noise
-_CHANCE = 1e-7  # that the limit of one variance is wrong
+_CHANCE = 1e-6  # that the limit of any variance of a training is wrong
 _ULP = 1e-6
 _UNLIKE = 20.0  # a huge record moves so many times what others do, where nothing is clipped
 _SAME = 0.999  # a cosine
@@ -164,13 +164,14 @@ class _Found:
             for name, square in _released(line).items():
                 squares.setdefault(f"{_place(line)}/{name}", {})[step] = square / 2
         found: dict[int, dict[str, float]] = {}
+        chance = _CHANCE / max(sum(map(len, squares.values())), 1)  # of each, so that all hold at once
         for full, of in squares.items():
             name = full.partition("/")[2]
             size, positive = self.sizes.get(name, 0), {step: one for step, one in of.items() if one > 0}
             together = _same_size(list(positive.values()), size)
-            limit = sum(positive.values()) / max(_least(size * len(positive)), 1e-300) if together else 0.0
+            limit = sum(positive.values()) / max(_least(size * len(positive), chance), 1e-300) if together else 0.0
             for step, one in of.items():
-                alone = one / max(_least(size), 1e-300)
+                alone = one / max(_least(size, chance), 1e-300)
                 found.setdefault(step, {})[name] = 0.0 if not one else limit if together else alone
         return found
 
@@ -374,11 +375,11 @@ class _Found:
             self.untested.append(line)
 
 
-def _least(size: int) -> float:
-    """A sum of so many squares is this at least, but for chance."""
+def _least(size: int, chance: float) -> float:
+    """A sum of so many squares is this at least, but with this chance."""
     from scipy import special  # when it is needed: a command starts before
 
-    return float(special.chdtri(size, 1 - _CHANCE)) if size else 0.0
+    return float(special.chdtri(size, 1 - chance)) if size else 0.0
 
 
 def _same_size(squares: Sequence[float], size: int) -> bool:
